@@ -1,0 +1,51 @@
+"""Apply rules to a snapshot. Pure: no I/O, no clock, no environment; the same input gives the same verdicts."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Dict, Iterable, List, Tuple, Type
+
+from chainerdoctor.facts import Fact, Missing
+from chainerdoctor.findings import CRASHED, FOUND, PASSED, SKIPPED, Verdict
+from chainerdoctor.rules import Rule
+from chainerdoctor.snapshot import Sighting, Snapshot
+
+
+def judge(snapshot: Snapshot, rules: Iterable[Rule]) -> Tuple[Verdict, ...]:
+    """One verdict for each rule, in the order given.
+
+    A rule whose facts were not seen is skipped with the reason; one that raises becomes a crashed verdict, and the
+    others go on.
+    """
+    missing: Dict[str, List[Sighting[Missing]]] = {}
+    for sighting in snapshot.missing:
+        for kind in sighting.fact.kinds:
+            missing.setdefault(kind, []).append(sighting)
+    return tuple(_judge_one(snapshot, each, missing) for each in rules)
+
+
+def _judge_one(snapshot: Snapshot, rule: Rule, missing: Dict[str, List[Sighting[Missing]]]) -> Verdict:
+    unseen = [kind for kind in rule.needs if not snapshot.has(kind)]
+    enough = len(unseen) < len(rule.needs) if rule.any_of and rule.needs else not unseen
+    if not enough:
+        reason, blind = _why_unseen(unseen, missing)
+        return Verdict(rule.code, rule.slug, rule.severity, SKIPPED, rule.summary, reason, blind)
+    try:
+        findings = tuple(rule.judge(snapshot))
+    except Exception:
+        last = traceback.format_exc().strip().splitlines()
+        reason = f"the rule itself failed: {last[-1]} ({last[-3].strip() if len(last) > 2 else 'no frame'})"
+        return Verdict(rule.code, rule.slug, rule.severity, CRASHED, rule.summary, reason)
+    status = FOUND if findings else PASSED
+    return Verdict(rule.code, rule.slug, rule.severity, status, rule.summary, findings=findings)
+
+
+def _why_unseen(unseen: List[Type[Fact]], missing: Dict[str, List[Sighting[Missing]]]) -> Tuple[str, bool]:
+    """The reason as a sentence, and whether a fault (not mere absence) is behind it."""
+    told = [sighting for kind in unseen for sighting in missing.get(kind.kind, ())]
+    if not told:
+        return "not looked at: " + ", ".join(kind.kind for kind in unseen), False
+    # A fault outranks "there is none": the reader has to mend the fault before the absence can be believed.
+    told.sort(key=lambda sighting: not sighting.fact.blind)
+    first = told[0].fact
+    return f"{first.probe}: {first.detail or first.reason}", any(s.fact.blind for s in told)
