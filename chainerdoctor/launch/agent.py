@@ -1,0 +1,97 @@
+"""What runs on every rank: run the probes, hand in what they saw as frames on standard output. Standard library only.
+
+Started as ``python -m chainerdoctor.launch.agent --deadline S``. It ends by itself at the deadline, whatever hangs: a
+launcher that was killed must not leave agents behind on other machines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import sys
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from chainerdoctor.facts import Fact
+from chainerdoctor.facts.mpi import LaunchedAs
+from chainerdoctor.host import Host, LiveHost
+from chainerdoctor.launch.frames import frames
+from chainerdoctor.launch.identity import identity
+from chainerdoctor.launch.shelter import run_probes
+from chainerdoctor.probes import NODE, Probe, all_probes
+from chainerdoctor.snapshot import Sighting, sighting_to_json
+
+Emit = Callable[[List[Sighting[Fact]]], None]
+
+
+def look(host: Host, node: str, told: Optional[LaunchedAs], emit: Emit) -> None:
+    """Run every probe that this process is responsible for; ``emit`` gets each probe's sightings as it ends.
+
+    Probes of the node are run by one rank of the node (local rank 0, or everybody where the launcher tells no local
+    rank). Probes that could disturb the launcher come after all others have been handed in.
+    """
+    leads = told is None or told.local_rank in (None, 0)
+    rank = None if told is None else told.rank
+    mine = [probe for probe in all_probes() if leads or probe.scope != NODE]
+    for wave in (False, True):
+        probes: List[Probe] = [probe for probe in mine if probe.last is wave]
+        for sightings in run_probes(probes, host, node, rank):
+            emit(sightings)
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Entry point of the agent."""
+    parser = argparse.ArgumentParser(prog="chainerdoctor.launch.agent")
+    parser.add_argument("--deadline", type=float, required=True, help="end by then, in seconds from now")
+    options = parser.parse_args(arguments)
+    # The default action of SIGALRM ends the process even while it is stuck in a library's call.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, options.deadline)
+
+    host = LiveHost()
+    told = identity(host.environ)
+    node = socket.gethostname()
+    sender = _Sender(0 if told is None else told.rank)
+    sender.send({"hello": {"node": node, "boot": _boot(host), "size": 1 if told is None else told.size}})
+    look(host, node, told, lambda sightings: sender.send({"sightings": [sighting_to_json(s) for s in sightings]}))
+    sender.send({"final": True})
+    sender.send_again()
+    return 0
+
+
+def _boot(host: Host) -> str:
+    try:
+        return host.read("/proc/sys/kernel/random/boot_id").strip()
+    except OSError:
+        return ""
+
+
+class _Sender:
+    """Numbers the messages and writes each frame with one call, so that a pipe keeps it in one piece."""
+
+    def __init__(self, rank: int) -> None:
+        self._rank = rank
+        self._sent: List[bytes] = []
+        self._messages = 0
+
+    def send(self, content: Dict[str, Any]) -> None:
+        lines = frames(self._rank, self._messages, {**content, "t": time.time()})
+        self._messages += 1
+        self._sent += lines
+        _write(lines)
+
+    def send_again(self) -> None:
+        """The second copy goes backwards: what cut one frame is unlikely to cut the same one again."""
+        _write(self._sent[::-1])
+
+
+def _write(lines: List[bytes]) -> None:
+    for line in lines:
+        while line:
+            line = line[os.write(1, line) :]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
