@@ -67,7 +67,9 @@ def differences(
     if _weight(sides[0][1]) == _weight(sides[1][1]):
         evidence = tuple(Evidence(places(seen), text, "the same everywhere") for text, seen in sides[:6])
         where = _some([places(seen) for _, seen in sides])
-        yield Finding(where, f"{subject} is not the same everywhere ({_count(sides[0][1])} each side)", remedy, evidence)
+        yield Finding(
+            where, f"{subject} is not the same everywhere ({_count(sides[0][1])} each side)", remedy, evidence
+        )
         return
     usual, usual_seen = sides[0]
     for text, seen in sides[1:]:

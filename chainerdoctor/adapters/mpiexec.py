@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from typing import Iterator, List, Mapping, Optional
 
 from chainerdoctor.facts.mpi import INTEL_MPI, MPICH, MVAPICH, OPEN_MPI, SLURM, UNKNOWN_VENDOR, Mpiexec
@@ -32,7 +31,7 @@ def candidates(environ: Mapping[str, str], executable: str = sys.executable) -> 
     return found
 
 
-def vendor_and_version(text: str) -> "tuple[str, str]":
+def vendor_and_version(text: str) -> tuple[str, str]:
     """Vendor and version out of what ``mpiexec --version`` prints."""
     for vendor, pattern in (
         (INTEL_MPI, r"Intel\(R\) MPI Library.*?Version ([\d.]+)"),

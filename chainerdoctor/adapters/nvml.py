@@ -28,7 +28,10 @@ def driver_and_gpus() -> Iterator[object]:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        absent = getattr(error, "value", None) in (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
+        absent = getattr(error, "value", None) in (
+            pynvml.NVML_ERROR_LIBRARY_NOT_FOUND,
+            pynvml.NVML_ERROR_DRIVER_NOT_LOADED,
+        )
         raise NvmlUnavailable(f"NVML: {error}", absent) from None
     try:
         cuda = pynvml.nvmlSystemGetCudaDriverVersion()

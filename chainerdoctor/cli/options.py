@@ -29,9 +29,15 @@ class ReportOptions:
 def report_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add ``--format --output --select --ignore --fail-on``; the command gets them as ``report_options``."""
 
-    @click.option("--format", type=click.Choice(FORMATS), default="terminal", show_default=True, help="Form of the report.")
-    @click.option("--output", "-o", type=click.Path(dir_okay=False, allow_dash=True), help="Write the report to this file.")
-    @click.option("--select", multiple=True, metavar="CODE", help="Only rules whose code starts so (repeat, or commas).")
+    @click.option(
+        "--format", type=click.Choice(FORMATS), default="terminal", show_default=True, help="Form of the report."
+    )
+    @click.option(
+        "--output", "-o", type=click.Path(dir_okay=False, allow_dash=True), help="Write the report to this file."
+    )
+    @click.option(
+        "--select", multiple=True, metavar="CODE", help="Only rules whose code starts so (repeat, or commas)."
+    )
     @click.option("--ignore", multiple=True, metavar="CODE", help="Leave out rules whose code starts so.")
     @click.option(
         "--fail-on",

@@ -151,7 +151,7 @@ def gather(launch: Launch, timeout_s: float, command: str, progress: Optional[Pr
     """
     began_at_s, began_s = time.time(), time.monotonic()
     gathering = Gathering(launch.ranks, began_at_s)
-    running: List["subprocess.Popen[bytes]"] = []
+    running: List[subprocess.Popen[bytes]] = []
     words = bytearray()
     try:
         for line, environ in zip(launch.commands, launch.environments):
@@ -172,7 +172,7 @@ def gather(launch: Launch, timeout_s: float, command: str, progress: Optional[Pr
     return Snapshot(sightings, command=command, taken_at=taken_at, tool=__version__)
 
 
-def _start(command: Tuple[str, ...], environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+def _start(command: Tuple[str, ...], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             command,
@@ -187,7 +187,7 @@ def _start(command: Tuple[str, ...], environ: Mapping[str, str]) -> "subprocess.
 
 
 def _pump(
-    running: List["subprocess.Popen[bytes]"],
+    running: List[subprocess.Popen[bytes]],
     gathering: Gathering,
     words: bytearray,
     ranks: int,
@@ -231,7 +231,7 @@ def _read(handle: int) -> Optional[bytes]:
         return None
 
 
-def _end(process: "subprocess.Popen[bytes]") -> Optional[int]:
+def _end(process: subprocess.Popen[bytes]) -> Optional[int]:
     """End the launcher and everything in its session. Its status, ``None`` if it was we who ended it."""
     try:
         status: Optional[int] = process.wait(timeout=0.2)
@@ -256,5 +256,3 @@ def _end(process: "subprocess.Popen[bytes]") -> Optional[int]:
 def _last_words(*texts: str) -> str:
     lines = [line.rstrip() for text in texts for line in text.splitlines() if line.strip()]
     return "\n".join(lines[-12:])[-2000:]
-
-

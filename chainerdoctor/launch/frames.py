@@ -84,7 +84,7 @@ class FrameReader:
         if data.strip():
             self.noise = (self.noise + data)[-16384:]
 
-    def _take(self, found: "re.Match[bytes]") -> Optional[Message]:
+    def _take(self, found: re.Match[bytes]) -> Optional[Message]:
         rank_text, message_text, part_text, parts_text, crc, payload = (g.decode("ascii") for g in found.groups())
         if int(crc, 16) != zlib.crc32(f"{rank_text} {message_text} {part_text}/{parts_text} {payload}".encode("ascii")):
             self.damaged += 1

@@ -66,7 +66,7 @@ def _entry(text: str, where: str) -> Slots:
 
 def _merged(entries: List[Slots]) -> Tuple[Slots, ...]:
     """A host that is named twice has the slots of both lines, as mpiexec counts."""
-    slots: "dict[str, int]" = {}
+    slots: dict[str, int] = {}
     for entry in entries:
         slots[entry.host] = slots.get(entry.host, 0) + entry.slots
     return tuple(Slots(host, count) for host, count in slots.items())

@@ -9,7 +9,13 @@ from chainerdoctor.facts.mpi import LaunchedAs
 #: launcher, then the variables of rank, size, local rank and local size. More special ones come first: mpiexec inside
 #: a Slurm job sets both its own and Slurm's.
 _VARIABLES: Tuple[Tuple[str, str, str, str, str], ...] = (
-    ("chainerdoctor", "CHAINERDOCTOR_RANK", "CHAINERDOCTOR_SIZE", "CHAINERDOCTOR_LOCAL_RANK", "CHAINERDOCTOR_LOCAL_SIZE"),
+    (
+        "chainerdoctor",
+        "CHAINERDOCTOR_RANK",
+        "CHAINERDOCTOR_SIZE",
+        "CHAINERDOCTOR_LOCAL_RANK",
+        "CHAINERDOCTOR_LOCAL_SIZE",
+    ),
     (
         "Open MPI",
         "OMPI_COMM_WORLD_RANK",

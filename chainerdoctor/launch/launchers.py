@@ -43,7 +43,9 @@ def plan(launcher: str, ranks: Optional[int], hosts: Tuple[Slots, ...], timeout_
             raise LaunchError("--launcher ssh needs --hosts or --hostfile")
         return _by_ssh(agent, placed)
     if placed:
-        raise LaunchError("--launcher local starts ranks on this machine only; leave --hosts out or take another launcher")
+        raise LaunchError(
+            "--launcher local starts ranks on this machine only; leave --hosts out or take another launcher"
+        )
     return _local(agent, ranks or 1)
 
 
@@ -88,9 +90,11 @@ def _open_mpi_words(found: Mpiexec, hosts: Tuple[Slots, ...], environ: Dict[str,
     if hosts:
         return ["--host", ",".join(f"{h.host}:{h.slots}" for h in hosts)]
     # Checking -n 4 on a laptop with two cores is a sensible wish, and agents do not compute.
-    return ["--map-by", ":OVERSUBSCRIBE"] if found.version.split(".")[0].isdigit() and int(
-        found.version.split(".")[0]
-    ) >= 5 else ["--oversubscribe"]
+    return (
+        ["--map-by", ":OVERSUBSCRIBE"]
+        if found.version.split(".")[0].isdigit() and int(found.version.split(".")[0]) >= 5
+        else ["--oversubscribe"]
+    )
 
 
 def _by_srun(agent: Tuple[str, ...], ranks: Optional[int], hosts: Tuple[Slots, ...]) -> Launch:
@@ -116,7 +120,12 @@ def _by_ssh(agent: Tuple[str, ...], hosts: Tuple[Slots, ...]) -> Launch:
             told = _own_identity("ssh", rank, total, local_rank, entry.slots)
             carried = {name: os.environ[name] for name in ("PYTHONPATH", "CHAINERDOCTOR_SCRIPT") if name in os.environ}
             line = " ".join(
-                ["exec", "env", *(f"{k}={shlex.quote(v)}" for k, v in {**carried, **told}.items()), *map(shlex.quote, agent)]
+                [
+                    "exec",
+                    "env",
+                    *(f"{k}={shlex.quote(v)}" for k, v in {**carried, **told}.items()),
+                    *map(shlex.quote, agent),
+                ]
             )
             # The user's own ssh settings apply; a question that nobody can answer has to fail, not wait.
             commands.append((ssh, "-o", "BatchMode=yes", entry.host, line))

@@ -31,7 +31,7 @@ def _folders(host: Host) -> Iterator[str]:
             yield path
 
 
-def _interface(host: Host, path: str, addresses: "list[str]") -> NetworkInterface:
+def _interface(host: Host, path: str, addresses: list[str]) -> NetworkInterface:
     def number(name: str) -> Optional[int]:
         try:
             text = host.read(f"{path}/{name}").strip()
