@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 import time
-from typing import Optional, Tuple
+from typing import Callable, Optional, Tuple
 
 from chainerdoctor.facts.mpi import INTEL_MPI, MPICH, MVAPICH, OPEN_MPI, UNKNOWN_VENDOR, MpiLibrary, MpiWorld
 
@@ -68,32 +68,68 @@ def world() -> MpiWorld:
         ImportError: no mpi4py or no MPI library.
         RuntimeError: the same, from mpi4py's wheels.
     """
+    told, finalise = join_world()
+    finalise()
+    return told
+
+
+def join_world() -> Tuple[MpiWorld, Callable[[], None]]:
+    """Initialise MPI in this thread (level multiple, mpi4py's default); the world, and the call that finalises.
+
+    Raises:
+        ImportError: no mpi4py or no MPI library.
+        RuntimeError: the same, from mpi4py's wheels.
+    """
     import mpi4py
 
     mpi4py.rc.initialize = False
     mpi4py.rc.finalize = False
     from mpi4py import MPI
 
-    began = time.monotonic()
+    began_s = time.monotonic()
     provided = MPI.Init_thread(MPI.THREAD_MULTIPLE)
-    took = time.monotonic() - began
-    comm = MPI.COMM_WORLD
-    levels = {
-        MPI.THREAD_SINGLE: _LEVELS[0],
-        MPI.THREAD_FUNNELED: _LEVELS[1],
-        MPI.THREAD_SERIALIZED: _LEVELS[2],
-        MPI.THREAD_MULTIPLE: _LEVELS[3],
-    }
+    took_s = time.monotonic() - began_s
+    numbers = (MPI.THREAD_SINGLE, MPI.THREAD_FUNNELED, MPI.THREAD_SERIALIZED, MPI.THREAD_MULTIPLE)
     told = MpiWorld(
-        rank=comm.Get_rank(),
-        size=comm.Get_size(),
+        rank=MPI.COMM_WORLD.Get_rank(),
+        size=MPI.COMM_WORLD.Get_size(),
         processor_name=MPI.Get_processor_name(),
-        thread_level=levels.get(provided, str(provided)),
+        thread_level=dict(zip(numbers, _LEVELS)).get(provided, str(provided)),
         cuda_aware=_cuda_aware(_mapped_libmpi()),
-        init_s=took,
+        init_s=took_s,
     )
-    MPI.Finalize()
-    return told
+    return told, MPI.Finalize
+
+
+#: Tag of the shards; any number would do, nobody else talks in these processes.
+_TAG = 4711
+
+
+def receive_shards(take: Callable[[bytes], None], stopped: Callable[[], bool]) -> None:
+    """On rank 0: take one message of bytes from every other rank, until all came or ``stopped()``."""
+    from mpi4py import MPI
+
+    status = MPI.Status()
+    for _ in range(MPI.COMM_WORLD.Get_size() - 1):
+        # Polling, not a blocking receive: a rank that never sends must not keep this one.
+        while not MPI.COMM_WORLD.Iprobe(MPI.ANY_SOURCE, _TAG, status):
+            if stopped():
+                return
+            time.sleep(0.005)
+        buffer = bytearray(status.Get_count(MPI.BYTE))
+        MPI.COMM_WORLD.Recv([buffer, MPI.BYTE], status.Get_source(), _TAG)
+        take(bytes(buffer))
+
+
+def send_shard(shard: bytes, stopped: Callable[[], bool]) -> None:
+    """Send bytes to rank 0; gives up when ``stopped()``."""
+    from mpi4py import MPI
+
+    request = MPI.COMM_WORLD.Isend([shard, MPI.BYTE], 0, _TAG)
+    while not request.Test():
+        if stopped():
+            return
+        time.sleep(0.005)
 
 
 def _cuda_aware(path: Optional[str]) -> Optional[bool]:

@@ -12,33 +12,35 @@ import signal
 import socket
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from chainerdoctor.facts import Fact
 from chainerdoctor.facts.mpi import LaunchedAs
 from chainerdoctor.host import Host, LiveHost
 from chainerdoctor.launch.frames import frames
 from chainerdoctor.launch.identity import identity
 from chainerdoctor.launch.shelter import run_probes
 from chainerdoctor.probes import NODE, Probe, all_probes
-from chainerdoctor.snapshot import Sighting, sighting_to_json
+from chainerdoctor.snapshot import sighting_to_json
 
-Emit = Callable[[List[Sighting[Fact]]], None]
+Send = Callable[[Dict[str, Any]], None]
 
 
-def look(host: Host, node: str, told: Optional[LaunchedAs], emit: Emit) -> None:
-    """Run every probe that this process is responsible for; ``emit`` gets each probe's sightings as it ends.
+def look(host: Host, told: Optional[LaunchedAs], send: Send, waves: Tuple[bool, ...] = (False, True)) -> None:
+    """Say hello, then run every probe that this process is responsible for and send each one's sightings as it ends.
 
     Probes of the node are run by one rank of the node (local rank 0, or everybody where the launcher tells no local
-    rank). Probes that could disturb the launcher come after all others have been handed in.
+    rank). ``waves`` are values of ``Probe.last``: probes that could disturb the launcher come after all others have
+    been handed in.
     """
     leads = told is None or told.local_rank in (None, 0)
     rank = None if told is None else told.rank
+    node = socket.gethostname()
+    send({"hello": {"node": node, "boot": _boot(host), "size": 1 if told is None else told.size}})
     mine = [probe for probe in all_probes() if leads or probe.scope != NODE]
-    for wave in (False, True):
+    for wave in waves:
         probes: List[Probe] = [probe for probe in mine if probe.last is wave]
         for sightings in run_probes(probes, host, node, rank):
-            emit(sightings)
+            send({"sightings": [sighting_to_json(seen) for seen in sightings]})
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -52,12 +54,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
     host = LiveHost()
     told = identity(host.environ)
-    node = socket.gethostname()
-    sender = _Sender(0 if told is None else told.rank)
-    sender.send({"hello": {"node": node, "boot": _boot(host), "size": 1 if told is None else told.size}})
-    look(host, node, told, lambda sightings: sender.send({"sightings": [sighting_to_json(s) for s in sightings]}))
+    sender = Sender(0 if told is None else told.rank, _write)
+    look(host, told, sender.send)
     sender.send({"final": True})
-    sender.send_again()
+    # The second copy goes backwards: what cut one frame is unlikely to cut the same one again.
+    _write(sender.sent[::-1])
     return 0
 
 
@@ -68,26 +69,26 @@ def _boot(host: Host) -> str:
         return ""
 
 
-class _Sender:
-    """Numbers the messages and writes each frame with one call, so that a pipe keeps it in one piece."""
+class Sender:
+    """Numbers a rank's messages, makes frames of them, and passes each message's frames on."""
 
-    def __init__(self, rank: int) -> None:
+    def __init__(self, rank: int, write: Callable[[List[bytes]], None]) -> None:
         self._rank = rank
-        self._sent: List[bytes] = []
+        self._write = write
         self._messages = 0
+        #: Every frame so far.
+        self.sent: List[bytes] = []
 
     def send(self, content: Dict[str, Any]) -> None:
+        """Send one message; the time of sending goes with it."""
         lines = frames(self._rank, self._messages, {**content, "t": time.time()})
         self._messages += 1
-        self._sent += lines
-        _write(lines)
-
-    def send_again(self) -> None:
-        """The second copy goes backwards: what cut one frame is unlikely to cut the same one again."""
-        _write(self._sent[::-1])
+        self.sent += lines
+        self._write(lines)
 
 
 def _write(lines: List[bytes]) -> None:
+    """One call a frame, so that a pipe keeps it in one piece."""
     for line in lines:
         while line:
             line = line[os.write(1, line) :]

@@ -114,6 +114,12 @@ class Gathering:
             if label and low <= high:
                 yield Sighting(label, None, "launch", self._began_at_s, 0.0, ClockOffset(low, high))
 
+    def snapshot(self, outcome: LauncherOutcome, command: str) -> Snapshot:
+        """Everything gathered, and how the launcher ended, as one snapshot."""
+        last = Sighting("", None, "launch", self._began_at_s, outcome.took_s, outcome)
+        taken_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._began_at_s))
+        return Snapshot([*self.sightings(), last], command=command, taken_at=taken_at, tool=__version__)
+
     def _labels(self) -> Dict[Tuple[str, str], str]:
         """Host names, made unique where two machines (by boot id) have the same one."""
         boots: Dict[str, List[str]] = {}
@@ -167,9 +173,7 @@ def gather(launch: Launch, timeout_s: float, command: str, progress: Optional[Pr
         took_s=time.monotonic() - began_s,
         last_words=_last_words(gathering.noise, bytes(words).decode("utf-8", "replace")),
     )
-    sightings = [*gathering.sightings(), Sighting("", None, "launch", began_at_s, outcome.took_s, outcome)]
-    taken_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began_at_s))
-    return Snapshot(sightings, command=command, taken_at=taken_at, tool=__version__)
+    return gathering.snapshot(outcome, command)
 
 
 def _start(command: Tuple[str, ...], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:

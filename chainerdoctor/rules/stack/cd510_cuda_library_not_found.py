@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List
+from typing import Iterator
 
 from chainerdoctor.consensus import places
 from chainerdoctor.facts import Fact
+from chainerdoctor.facts.gpu import GpuDriver
 from chainerdoctor.facts.stack import ChainerCuda, ImportOutcome
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.rules.stack.working_set import install_command, library_remedy, missing_library
-from chainerdoctor.snapshot import Sighting, Snapshot
+from chainerdoctor.snapshot import Sighting
+from chainerdoctor.snapshot import Snapshot
+from typing import Dict, List
 
 
 @rule("CD510", Severity.WARNING, needs=(ImportOutcome,), since="0.1")
@@ -31,16 +34,16 @@ def cuda_library_not_found(snapshot: Snapshot) -> Iterator[Finding]:
         for s in snapshot.all(ImportOutcome)
         if s.fact.module == "cupy" and not s.fact.ok and missing_library(s.fact.error) not in (None, "libcuda.so.1")
     ]
-    hidden = [
-        s for s in snapshot.all(ChainerCuda) if missing_library(s.fact.hidden_error) not in (None, "libcuda.so.1")
-    ]
+    hidden = [s for s in snapshot.all(ChainerCuda) if missing_library(s.fact.hidden_error) not in (None, "libcuda.so.1")]
     errors = {(s.node, s.rank): s.fact.hidden_error for s in hidden}
     errors.update({(s.node, s.rank): s.fact.error for s in broken})
     by_library: Dict[str, List[Sighting[Fact]]] = {}
     every: List[Sighting[Fact]] = [*broken, *hidden]
+    with_gpus = {seen.node for seen in snapshot.all(GpuDriver) if seen.fact.gpus}
     for seen in every:
         library = missing_library(errors[seen.node, seen.rank])
-        if library is not None:
+        # On a node with GPUs the same error is CD508's, which is graver.
+        if library is not None and seen.node not in with_gpus:
             by_library.setdefault(library, []).append(seen)
     for library, sightings in by_library.items():
         error = errors[sightings[0].node, sightings[0].rank]
