@@ -39,8 +39,10 @@ def _size(snapshot: Snapshot) -> Iterator[Tuple[str, str]]:
         heard = heard[:-1] if wanted == 1 else heard
         yield "looked at", f"{heard} on {nodes} node{'s' if nodes != 1 else ''}{_names(snapshot.nodes)}"
     elif nodes:
-        yield "looked at", f"{nodes} node{'s' if nodes != 1 else ''}{_names(snapshot.nodes)}" + (
-            f", {ranks} ranks" if ranks > 1 else ""
+        yield (
+            "looked at",
+            f"{nodes} node{'s' if nodes != 1 else ''}{_names(snapshot.nodes)}"
+            + (f", {ranks} ranks" if ranks > 1 else ""),
         )
 
 
@@ -53,7 +55,7 @@ def _pair(label: str, value: Optional[str]) -> List[Tuple[str, str]]:
 
 
 def _most(sightings: Iterable[Sighting[K]], value: Callable[[K], str]) -> Optional[str]:
-    counts: "dict[str, int]" = {}
+    counts: dict[str, int] = {}
     for seen in sightings:
         counts[value(seen.fact)] = counts.get(value(seen.fact), 0) + 1
     if not counts:
@@ -63,7 +65,7 @@ def _most(sightings: Iterable[Sighting[K]], value: Callable[[K], str]) -> Option
 
 
 def _gpus(snapshot: Snapshot) -> Optional[str]:
-    counts: "dict[str, int]" = {}
+    counts: dict[str, int] = {}
     for seen in snapshot.all(Gpu):
         counts[seen.fact.name] = counts.get(seen.fact.name, 0) + 1
     return ", ".join(f"{count}× {name}" for name, count in sorted(counts.items())) or None

@@ -58,7 +58,9 @@ def _parts(report: Report) -> Iterator[object]:
 
 def _head(report: Report) -> Text:
     pairs = [one_line(value if label == "looked at" else f"{label} {value}") for label, value in report.checked]
-    return Text(f"chainerdoctor {one_line(report.command)}: {', '.join(pairs)}" if pairs else f"chainerdoctor {report.command}")
+    return Text(
+        f"chainerdoctor {one_line(report.command)}: {', '.join(pairs)}" if pairs else f"chainerdoctor {report.command}"
+    )
 
 
 def _verdict(verdict: Verdict) -> Iterator[object]:
@@ -108,7 +110,9 @@ def _evidence(evidence: Evidence) -> Iterator[Padding]:
 def _blind(report: Report) -> Iterator[Text]:
     for verdict in report.could_not_judge():
         word = "the rule crashed" if verdict.status == CRASHED else "could not judge"
-        yield Text(f"? {verdict.code} {verdict.slug.replace('_', '-')}: {word}: {one_line(verdict.reason)}", style="magenta")
+        yield Text(
+            f"? {verdict.code} {verdict.slug.replace('_', '-')}: {word}: {one_line(verdict.reason)}", style="magenta"
+        )
 
 
 def _closing(report: Report) -> Text:
@@ -131,10 +135,13 @@ def _plural(count: int, severity: Severity) -> str:
 
 
 def _not_judged(report: Report) -> Iterator[Text]:
-    """Rules that had nothing to look at, by reason: people have to know what an all-clear does not cover."""
+    """Rules that had nothing to look at, by reason: people have to know what an all-clear does not cover.
+
+    Rules whose facts belong to other commands (``not looked at``) would only be noise here.
+    """
     reasons: Dict[str, List[str]] = {}
     for verdict in report.verdicts:
-        if verdict.status == SKIPPED and not verdict.blind:
+        if verdict.status == SKIPPED and not verdict.blind and not verdict.reason.startswith("not looked at"):
             reasons.setdefault(verdict.reason, []).append(verdict.code)
     lines: List[Tuple[str, List[str]]] = sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))
     for reason, codes in lines:

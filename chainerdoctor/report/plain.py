@@ -19,7 +19,7 @@ def one_line(text: str) -> str:
     return plain(" ".join(text.split()))
 
 
-def _written_out(found: "re.Match[str]") -> str:
+def _written_out(found: re.Match[str]) -> str:
     code = ord(found.group())
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 

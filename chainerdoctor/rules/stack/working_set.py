@@ -71,8 +71,9 @@ def install_command(snapshot: Snapshot, node: str) -> str:
     python = next((s.fact.version for s in snapshot.all(Interpreter) if s.node == node), "3.11")
     driver = next((s.fact for s in snapshot.all(GpuDriver) if s.node == node), None)
     gpu = next((s.fact for s in snapshot.all(Gpu) if s.node == node), None)
+    major, minor = (version_tuple(python) + (0, 0))[:2]
     stack = recommend(
-        python=(version_tuple(python) + (0, 0))[:2],
+        python=(major, minor),
         driver=None if driver is None else driver.version,
         cuda=None,
         compute_capability=None if gpu is None else gpu.compute_capability,
