@@ -11,7 +11,7 @@ from chainerdoctor.rules import Rule
 def as_page(rule: Rule) -> str:
     """The rule's code, name, severity and documentation as plain text."""
     title = f"{rule.code} {rule.slug.replace('_', '-')}"
-    facts = ", ".join(kind.kind for kind in rule.needs) or "nothing"
+    facts = ", ".join(kind.kind for kind in rule.needs) or "the whole snapshot"
     line = f"{rule.family} · {rule.severity.value} · since {rule.since} · looks at {facts}"
     return f"{title}\n{'=' * len(title)}\n{line}\n\n{rule.doc}\n"
 

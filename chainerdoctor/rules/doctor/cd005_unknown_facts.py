@@ -10,7 +10,7 @@ from chainerdoctor.rules import rule
 from chainerdoctor.snapshot import Snapshot
 
 
-@rule("CD005", Severity.INFO, needs=(Unknown,), since="0.1")
+@rule("CD005", Severity.INFO, needs=(), since="0.1")
 def unknown_facts(snapshot: Snapshot) -> Iterator[Finding]:
     """The snapshot holds facts of kinds that this version does not know.
 
@@ -19,9 +19,11 @@ def unknown_facts(snapshot: Snapshot) -> Iterator[Finding]:
     How to mend it: judge the snapshot with the version that took it (pip install --upgrade chainerdoctor).
     """
     names = sorted({seen.fact.name for seen in snapshot.all(Unknown)})
+    if not names:
+        return
     yield Finding(
         where="the snapshot",
-        message=f"holds {len(names)} kinds of fact that this version does not know",
+        message="holds facts of kinds that this version does not know",
         remedy="Upgrade: pip install --upgrade chainerdoctor.",
         evidence=(Evidence("kinds", ", ".join(names[:10]), "known kinds"), Evidence("taken by", snapshot.tool)),
     )

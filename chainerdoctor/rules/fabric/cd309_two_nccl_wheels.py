@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Iterator
 
 from chainerdoctor.facts.stack import Distribution, PackageSurvey
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.snapshot import Sighting, Snapshot
+from chainerdoctor.snapshot import Sighting
+from chainerdoctor.snapshot import Snapshot
+from typing import Dict, List, Optional, Tuple
 
 
 @rule("CD309", Severity.WARNING, needs=(PackageSurvey,), since="0.1")

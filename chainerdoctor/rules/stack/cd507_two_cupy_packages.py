@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Iterator
 
 from chainerdoctor.consensus import places
 from chainerdoctor.facts.stack import Distribution, PackageSurvey
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.rules.stack.working_set import install_command
-from chainerdoctor.snapshot import Sighting, Snapshot
+from chainerdoctor.rules.stack.working_set import working_command
+from chainerdoctor.snapshot import Sighting
+from chainerdoctor.snapshot import Snapshot
+from typing import Dict, List, Optional, Tuple
 
 
 @rule("CD507", Severity.ERROR, needs=(PackageSurvey,), since="0.1")
@@ -30,14 +32,12 @@ def two_cupy_packages(snapshot: Snapshot) -> Iterator[Finding]:
     by_names: Dict[str, List[Sighting[Distribution]]] = {}
     for sightings in by_rank.values():
         if len(sightings) > 1:
-            by_names.setdefault(", ".join(f"{s.fact.name} {s.fact.version}" for s in sightings), []).append(
-                sightings[0]
-            )
+            by_names.setdefault(", ".join(f"{s.fact.name} {s.fact.version}" for s in sightings), []).append(sightings[0])
     for names, sightings in by_names.items():
         packages = " ".join(part.split()[0] for part in names.split(", "))
         yield Finding(
             where=places(sightings),
             message="several CuPy packages share one folder",
-            remedy=f"Run pip uninstall -y {packages}, then: {install_command(snapshot, sightings[0].node)}",
+            remedy=f"Run pip uninstall -y {packages}, then {working_command(snapshot, sightings[0].node)}",
             evidence=(Evidence("installed", names, "one"),),
         )

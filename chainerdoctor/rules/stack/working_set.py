@@ -10,7 +10,7 @@ from chainerdoctor.facts.gpu import Gpu, GpuDriver
 from chainerdoctor.facts.stack import ImportOutcome, Interpreter
 from chainerdoctor.findings import Evidence
 from chainerdoctor.snapshot import Sighting, Snapshot
-from chainerdoctor.tables.working_stacks import recommend
+from chainerdoctor.tables.working_stacks import NoStackError, recommend
 
 #: NVIDIA's wheel that holds a library, by its stem; {cuda} is the major version of CUDA.
 _WHEELS = {
@@ -67,7 +67,19 @@ def library_remedy(error: str) -> Optional[str]:
 
 
 def install_command(snapshot: Snapshot, node: str) -> str:
-    """The command that installs the set of versions that works with this node's Python, driver and GPU."""
+    """:func:`working_command` as a remedy, or what to do where no set fits this machine."""
+    try:
+        return f"Run {working_command(snapshot, node)}"
+    except NoStackError as error:
+        return f"Choose another Python, driver or GPU node: {error}."
+
+
+def working_command(snapshot: Snapshot, node: str) -> str:
+    """The command that installs the set of versions that works with this node's Python, driver and GPU.
+
+    Raises:
+        NoStackError: no set is known to work on such a machine.
+    """
     python = next((s.fact.version for s in snapshot.all(Interpreter) if s.node == node), "3.11")
     driver = next((s.fact for s in snapshot.all(GpuDriver) if s.node == node), None)
     gpu = next((s.fact for s in snapshot.all(Gpu) if s.node == node), None)
@@ -78,4 +90,4 @@ def install_command(snapshot: Snapshot, node: str) -> str:
         cuda=None,
         compute_capability=None if gpu is None else gpu.compute_capability,
     )
-    return f"Run {stack.pip_command}"
+    return stack.pip_command
