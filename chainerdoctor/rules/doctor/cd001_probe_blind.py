@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, List, Tuple
 
 from chainerdoctor.consensus import places
 from chainerdoctor.facts import CRASHED, DENIED, ERROR, TIMEOUT, Missing
 from chainerdoctor.facts.mpi import RankOutcome
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.snapshot import Sighting
-from chainerdoctor.snapshot import Snapshot
-from typing import Dict, List, Tuple
+from chainerdoctor.snapshot import Sighting, Snapshot
 
 _WORDS = {TIMEOUT: "it did not answer in time", CRASHED: "it crashed", ERROR: "it failed"}
 

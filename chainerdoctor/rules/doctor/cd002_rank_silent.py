@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, List, Tuple
 
 from chainerdoctor.consensus import rank_list
 from chainerdoctor.facts.mpi import LauncherOutcome, RankOutcome
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.snapshot import Snapshot
-from typing import Dict, List, Tuple
 
 
 @rule("CD002", Severity.ERROR, needs=(RankOutcome,), since="0.1")
@@ -31,7 +30,9 @@ def rank_silent(snapshot: Snapshot) -> Iterator[Finding]:
         who = rank_list(sorted(ranks))
         evidence = [Evidence(who, detail, "a whole report")]
         if launcher is not None:
-            ended = "was ended at the deadline" if launcher.exit_status is None else f"exit status {launcher.exit_status}"
+            ended = (
+                "was ended at the deadline" if launcher.exit_status is None else f"exit status {launcher.exit_status}"
+            )
             evidence.append(Evidence(launcher.launcher, f"{ended} after {launcher.took_s:.1f} s"))
             if launcher.last_words:
                 evidence.append(Evidence("its last words", launcher.last_words))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, Tuple, Type
 
 from chainerdoctor.facts import Fact
 from chainerdoctor.facts.fabric import NetworkSurvey, RdmaPort
@@ -13,7 +13,6 @@ from chainerdoctor.facts.stack import EnvironmentSurvey, ImportOutcome, Interpre
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.snapshot import Snapshot
-from typing import Dict, Tuple, Type
 
 #: What every node of a job should be able to tell.
 _COMPARED: Tuple[Type[Fact], ...] = (
@@ -30,7 +29,11 @@ _COMPARED: Tuple[Type[Fact], ...] = (
     ImportOutcome,
     EnvironmentSurvey,
 )
-_NAMES: Dict[Type[Fact], str] = {GpuDriver: "NVIDIA driver", RdmaPort: "RDMA port", MpiLibrary: "MPI library for mpi4py"}
+_NAMES: Dict[Type[Fact], str] = {
+    GpuDriver: "NVIDIA driver",
+    RdmaPort: "RDMA port",
+    MpiLibrary: "MPI library for mpi4py",
+}
 
 
 @rule("CD004", Severity.WARNING, needs=(RankOutcome,), since="0.1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, List
 
 from chainerdoctor.facts.fabric import NetworkInterface
 from chainerdoctor.facts.stack import EnvironmentVariable
@@ -10,7 +10,6 @@ from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.rules.fabric.interface_choice import would_choose
 from chainerdoctor.snapshot import Snapshot
-from typing import Dict, List
 
 
 @rule("CD301", Severity.WARNING, needs=(NetworkInterface,), since="0.1")
@@ -40,7 +39,5 @@ def virtual_interface_chosen(snapshot: Snapshot) -> Iterator[Finding]:
                 where=node,
                 message=f"NCCL would talk to other nodes through {chosen.name}, which is virtual",
                 remedy=f"Set NCCL_SOCKET_IFNAME={real[0]} on all ranks (mpiexec -genv or -x).",
-                evidence=(
-                    Evidence("first choice", f"{chosen.name} ({', '.join(chosen.addresses)})", ", ".join(real)),
-                ),
+                evidence=(Evidence("first choice", f"{chosen.name} ({', '.join(chosen.addresses)})", ", ".join(real)),),
             )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, Set
 
 from chainerdoctor.consensus import groups, places
-from chainerdoctor.facts.fabric import NetworkSurvey, NetworkInterface
+from chainerdoctor.facts.fabric import NetworkInterface, NetworkSurvey
 from chainerdoctor.facts.stack import EnvironmentSurvey, EnvironmentVariable
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.rules.fabric.interface_choice import exact_names
 from chainerdoctor.snapshot import Snapshot
-from typing import Dict, Set
 
 
 @rule("CD302", Severity.WARNING, needs=(EnvironmentSurvey, NetworkSurvey), since="0.1")
@@ -38,6 +37,9 @@ def ifname_matches_more(snapshot: Snapshot) -> Iterator[Finding]:
                 yield Finding(
                     where=places([s for s in sightings if s.node == node]),
                     message=f"NCCL_SOCKET_IFNAME={value} also matches {', '.join(also)}",
-                    remedy=f"Write NCCL_SOCKET_IFNAME=={name} (the value =\"={name}\") to match exactly, or exclude with ^.",
-                    evidence=(Evidence("NCCL_SOCKET_IFNAME", value, f"={name}"), Evidence("also matched", ", ".join(also))),
+                    remedy=f'Write NCCL_SOCKET_IFNAME=={name} (the value ="={name}") to match exactly, or exclude with ^.',
+                    evidence=(
+                        Evidence("NCCL_SOCKET_IFNAME", value, f"={name}"),
+                        Evidence("also matched", ", ".join(also)),
+                    ),
                 )

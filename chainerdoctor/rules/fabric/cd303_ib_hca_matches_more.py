@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, Set
 
 from chainerdoctor.consensus import groups, places
 from chainerdoctor.facts.fabric import NetworkSurvey, RdmaPort
@@ -11,7 +11,6 @@ from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.rules.fabric.interface_choice import exact_names
 from chainerdoctor.snapshot import Snapshot
-from typing import Dict, Set
 
 
 @rule("CD303", Severity.WARNING, needs=(EnvironmentSurvey, NetworkSurvey), since="0.1")
@@ -38,6 +37,6 @@ def ib_hca_matches_more(snapshot: Snapshot) -> Iterator[Finding]:
                 yield Finding(
                     where=places([s for s in sightings if s.node == node]),
                     message=f"NCCL_IB_HCA={value} also matches {', '.join(also)}",
-                    remedy=f"Write NCCL_IB_HCA=={name} (the value =\"={name}\") to match exactly, or exclude with ^.",
+                    remedy=f'Write NCCL_IB_HCA=={name} (the value ="={name}") to match exactly, or exclude with ^.',
                     evidence=(Evidence("NCCL_IB_HCA", value, f"={name}"), Evidence("also matched", ", ".join(also))),
                 )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, List
 
 from chainerdoctor.consensus import places
 from chainerdoctor.facts import Fact
 from chainerdoctor.facts.stack import EnvironmentSurvey, EnvironmentVariable, SettingsFile
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.snapshot import Sighting
-from chainerdoctor.snapshot import Snapshot
-from typing import List
+from chainerdoctor.snapshot import Sighting, Snapshot
 
 KNOBS = {
     "NCCL_P2P_DISABLE": "GPUs of a node no longer reach each other directly",
@@ -47,9 +45,14 @@ def debug_knob_left_on(snapshot: Snapshot) -> Iterator[Finding]:
             s for s in snapshot.all(EnvironmentVariable) if s.fact.name == name and _is_on(name, s.fact.value)
         ]
         in_files = [
-            (s, value) for s in snapshot.all(SettingsFile) for n, value in s.fact.settings if n == name and _is_on(n, value)
+            (s, value)
+            for s in snapshot.all(SettingsFile)
+            for n, value in s.fact.settings
+            if n == name and _is_on(n, value)
         ]
-        evidence = [Evidence(name, s.fact.value, "not set") for s in set_on[:1] if isinstance(s.fact, EnvironmentVariable)]
+        evidence = [
+            Evidence(name, s.fact.value, "not set") for s in set_on[:1] if isinstance(s.fact, EnvironmentVariable)
+        ]
         evidence += [Evidence(f"{name} in {s.fact.path}", value, "not set") for s, value in in_files[:1]]
         if evidence:
             yield Finding(

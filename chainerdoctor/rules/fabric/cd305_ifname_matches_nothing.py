@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, List
 
 from chainerdoctor.facts.fabric import NetworkInterface, NetworkSurvey
 from chainerdoctor.facts.stack import EnvironmentSurvey, EnvironmentVariable
@@ -10,7 +10,6 @@ from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.rules.fabric.interface_choice import matches
 from chainerdoctor.snapshot import Snapshot
-from typing import Dict, List
 
 
 @rule("CD305", Severity.ERROR, needs=(EnvironmentSurvey, NetworkSurvey), since="0.1")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from chainerdoctor.facts.stack import Distribution, PackageSurvey
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.snapshot import Sighting
-from chainerdoctor.snapshot import Snapshot
-from typing import Dict, List, Optional, Tuple
+from chainerdoctor.snapshot import Sighting, Snapshot
 
 
 @rule("CD309", Severity.WARNING, needs=(PackageSurvey,), since="0.1")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, List
 
 from chainerdoctor.facts.host import Boot, OperatingSystem
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.snapshot import Snapshot
-from typing import Dict, List
 
 
 @rule("CD402", Severity.ERROR, needs=(Boot,), since="0.1")

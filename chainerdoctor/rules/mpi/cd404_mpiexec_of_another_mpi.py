@@ -9,6 +9,7 @@ from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.snapshot import Snapshot
 
+
 def _family(vendor: str) -> str:
     """MPICH, Intel MPI and MVAPICH share Hydra and one binary interface (the MPICH ABI initiative)."""
     return MPICH if vendor in (MPICH, INTEL_MPI, MVAPICH) else vendor
@@ -42,7 +43,11 @@ def mpiexec_of_another_mpi(snapshot: Snapshot) -> Iterator[Finding]:
             message=f"mpiexec is {launcher.fact.vendor}'s and mpi4py loads {seen.fact.vendor}",
             remedy=remedy,
             evidence=(
-                Evidence("mpiexec", f"{launcher.fact.path} ({launcher.fact.vendor} {launcher.fact.version})", seen.fact.vendor),
+                Evidence(
+                    "mpiexec",
+                    f"{launcher.fact.path} ({launcher.fact.vendor} {launcher.fact.version})",
+                    seen.fact.vendor,
+                ),
                 Evidence("mpi4py loads", f"{seen.fact.path} ({seen.fact.vendor} {seen.fact.version})"),
             ),
         )

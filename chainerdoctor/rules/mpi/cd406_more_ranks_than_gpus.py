@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator
 
 from chainerdoctor.facts.gpu import GpuDriver
 from chainerdoctor.facts.mpi import LaunchedAs
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.snapshot import Snapshot
-from typing import Dict
 
 
 @rule("CD406", Severity.ERROR, needs=(LaunchedAs, GpuDriver), since="0.1")

@@ -23,7 +23,9 @@ def mpi_library_not_found(snapshot: Snapshot) -> Iterator[Finding]:
     """
     have = {(s.node, s.rank) for s in snapshot.all(Distribution) if s.fact.name.startswith("mpi4py")}
     failed = [
-        s for s in snapshot.missing if s.fact.probe == "mpi_library" and s.fact.reason == ABSENT and (s.node, s.rank) in have
+        s
+        for s in snapshot.missing
+        if s.fact.probe == "mpi_library" and s.fact.reason == ABSENT and (s.node, s.rank) in have
     ]
     for detail, sightings in groups(failed, lambda fact: fact.detail).items():
         yield Finding(

@@ -23,7 +23,11 @@ def abort_variable_misspelt(snapshot: Snapshot) -> Iterator[Finding]:
     Source: chainermn/global_except_hook.py of Chainer 7.8.1; chainer/chainermn issue 236.
     """
     wrong = [s for s in snapshot.all(EnvironmentVariable) if s.fact.name == "CHAINERMN_FORCE_ABORT_ON_EXCEPTIONS"]
-    right = {(s.node, s.rank) for s in snapshot.all(EnvironmentVariable) if s.fact.name == "CHAINERMN_FORCE_ABORT_ON_EXCEPTION"}
+    right = {
+        (s.node, s.rank)
+        for s in snapshot.all(EnvironmentVariable)
+        if s.fact.name == "CHAINERMN_FORCE_ABORT_ON_EXCEPTION"
+    }
     useless = [s for s in wrong if (s.node, s.rank) not in right]
     if useless:
         yield Finding(

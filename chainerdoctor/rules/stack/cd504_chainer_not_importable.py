@@ -35,7 +35,9 @@ def chainer_not_importable(snapshot: Snapshot) -> Iterator[Finding]:
     failed = [
         s
         for s in snapshot.all(ImportOutcome)
-        if s.fact.module == "chainer" and not s.fact.ok and not s.fact.error.startswith("ModuleNotFoundError: No module named 'chainer'")
+        if s.fact.module == "chainer"
+        and not s.fact.ok
+        and not s.fact.error.startswith("ModuleNotFoundError: No module named 'chainer'")
     ]
     unexplained = [s for s in failed if not any(words in s.fact.error for words in _EXPLAINED)]
     for error, sightings in groups(unexplained, lambda fact: fact.error).items():

@@ -27,7 +27,9 @@ def numpy_alias_removed(snapshot: Snapshot) -> Iterator[Finding]:
     hit = [
         s
         for s in snapshot.all(Distribution)
-        if s.fact.name == "numpy" and (1, 24) <= version_tuple(s.fact.version) < (2,) and (s.node, s.rank) in with_chainer
+        if s.fact.name == "numpy"
+        and (1, 24) <= version_tuple(s.fact.version) < (2,)
+        and (s.node, s.rank) in with_chainer
     ]
     for version, sightings in groups(hit, lambda fact: fact.version).items():
         yield Finding(

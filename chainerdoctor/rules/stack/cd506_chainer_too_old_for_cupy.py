@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, Optional, Tuple
 
 from chainerdoctor.consensus import groups, places
 from chainerdoctor.facts.stack import Distribution, PackageSurvey
@@ -10,7 +10,6 @@ from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.rules.stack.working_set import install_command, version_tuple
 from chainerdoctor.snapshot import Snapshot
-from typing import Dict, Optional, Tuple
 
 
 @rule("CD506", Severity.ERROR, needs=(PackageSurvey,), since="0.1")

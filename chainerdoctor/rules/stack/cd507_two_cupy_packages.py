@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from chainerdoctor.consensus import places
 from chainerdoctor.facts.stack import Distribution, PackageSurvey
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.rules.stack.working_set import working_command
-from chainerdoctor.snapshot import Sighting
-from chainerdoctor.snapshot import Snapshot
-from typing import Dict, List, Optional, Tuple
+from chainerdoctor.snapshot import Sighting, Snapshot
 
 
 @rule("CD507", Severity.ERROR, needs=(PackageSurvey,), since="0.1")
@@ -32,7 +30,9 @@ def two_cupy_packages(snapshot: Snapshot) -> Iterator[Finding]:
     by_names: Dict[str, List[Sighting[Distribution]]] = {}
     for sightings in by_rank.values():
         if len(sightings) > 1:
-            by_names.setdefault(", ".join(f"{s.fact.name} {s.fact.version}" for s in sightings), []).append(sightings[0])
+            by_names.setdefault(", ".join(f"{s.fact.name} {s.fact.version}" for s in sightings), []).append(
+                sightings[0]
+            )
     for names, sightings in by_names.items():
         packages = " ".join(part.split()[0] for part in names.split(", "))
         yield Finding(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, List
 
 from chainerdoctor.consensus import places
 from chainerdoctor.facts import Fact
@@ -11,9 +11,7 @@ from chainerdoctor.facts.stack import ChainerCuda, ImportOutcome
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.rules.stack.working_set import install_command, library_remedy, missing_library
-from chainerdoctor.snapshot import Sighting
-from chainerdoctor.snapshot import Snapshot
-from typing import Dict, List
+from chainerdoctor.snapshot import Sighting, Snapshot
 
 
 @rule("CD510", Severity.WARNING, needs=(ImportOutcome,), since="0.1")
@@ -34,7 +32,9 @@ def cuda_library_not_found(snapshot: Snapshot) -> Iterator[Finding]:
         for s in snapshot.all(ImportOutcome)
         if s.fact.module == "cupy" and not s.fact.ok and missing_library(s.fact.error) not in (None, "libcuda.so.1")
     ]
-    hidden = [s for s in snapshot.all(ChainerCuda) if missing_library(s.fact.hidden_error) not in (None, "libcuda.so.1")]
+    hidden = [
+        s for s in snapshot.all(ChainerCuda) if missing_library(s.fact.hidden_error) not in (None, "libcuda.so.1")
+    ]
     errors = {(s.node, s.rank): s.fact.hidden_error for s in hidden}
     errors.update({(s.node, s.rank): s.fact.error for s in broken})
     by_library: Dict[str, List[Sighting[Fact]]] = {}

@@ -40,5 +40,8 @@ def cudnn_unused(snapshot: Snapshot) -> Iterator[Finding]:
         where=places(without),
         message="convolutions will run without cuDNN",
         remedy="Install cuDNN 8 (pip install nvidia-cudnn-cu12==8.9.7.29, its lib folder on LD_LIBRARY_PATH) and CuPy below 14.",
-        evidence=(Evidence("chainer.backends.cuda.cudnn_enabled", "False", "True"), Evidence("CuPy", cupy, "13.6.0 or older")),
+        evidence=(
+            Evidence("chainer.backends.cuda.cudnn_enabled", "False", "True"),
+            Evidence("CuPy", cupy, "13.6.0 or older"),
+        ),
     )

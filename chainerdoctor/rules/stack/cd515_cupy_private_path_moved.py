@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+import re
+from typing import Dict, Iterator, List, Tuple
 
 from chainerdoctor.consensus import places
 from chainerdoctor.facts import Fact
@@ -10,10 +11,7 @@ from chainerdoctor.facts.stack import ChainerCuda, ImportOutcome
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.rules.stack.working_set import install_command
-from chainerdoctor.snapshot import Sighting
-from chainerdoctor.snapshot import Snapshot
-from typing import Dict, List, Tuple
-import re
+from chainerdoctor.snapshot import Sighting, Snapshot
 
 
 @rule("CD515", Severity.ERROR, needs=(ImportOutcome,), since="0.1")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from chainerdoctor.consensus import places
 from chainerdoctor.facts.stack import ImportOutcome, MappedLibrary
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.snapshot import Sighting
-from chainerdoctor.snapshot import Snapshot
-from typing import Dict, List, Optional, Tuple
+from chainerdoctor.snapshot import Sighting, Snapshot
 
 
 @rule("CD517", Severity.WARNING, needs=(ImportOutcome,), since="0.1")
