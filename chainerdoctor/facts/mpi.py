@@ -63,8 +63,9 @@ class MpiWorld(Fact):
 class RankOutcome(Fact):
     """How one rank's report ended, as the machine that gathered it saw.
 
-    ``state`` is ``complete``, ``partial`` (it began and never finished), ``silent`` (nothing came), or ``damaged``
-    (pieces arrived that could not be put together). ``detail`` is for people.
+    ``state`` is ``complete``, ``partial`` (it began and never finished), ``silent`` (nothing came), ``damaged`` (pieces
+    arrived that could not be put together), ``died`` (the launcher says so) or ``cut`` (ended by the launcher because
+    another rank died). ``detail`` is for people.
     """
 
     rank: int

@@ -25,21 +25,23 @@ from chainerdoctor.snapshot import sighting_to_json
 Send = Callable[[Dict[str, Any]], None]
 
 
-def look(host: Host, told: Optional[LaunchedAs], send: Send, waves: Tuple[bool, ...] = (False, True)) -> None:
+def look(
+    host: Host, told: Optional[LaunchedAs], send: Send, until_s: float, waves: Tuple[bool, ...] = (False, True)
+) -> None:
     """Say hello, then run every probe that this process is responsible for and send each one's sightings as it ends.
 
     Probes of the node are run by one rank of the node (local rank 0, or everybody where the launcher tells no local
     rank). ``waves`` are values of ``Probe.last``: probes that could disturb the launcher come after all others have
-    been handed in.
+    been handed in. All ends by ``until_s`` on the monotonic clock.
     """
     leads = told is None or told.local_rank in (None, 0)
     rank = None if told is None else told.rank
     node = socket.gethostname()
-    send({"hello": {"node": node, "boot": _boot(host), "size": 1 if told is None else told.size}})
+    send({"hello": {"node": node, "boot": _boot(host), "pid": os.getpid(), "size": 1 if told is None else told.size}})
     mine = [probe for probe in all_probes() if leads or probe.scope != NODE]
     for wave in waves:
         probes: List[Probe] = [probe for probe in mine if probe.last is wave]
-        for sightings in run_probes(probes, host, node, rank):
+        for sightings in run_probes(probes, host, node, rank, until_s):
             send({"sightings": [sighting_to_json(seen) for seen in sightings]})
 
 
@@ -51,11 +53,13 @@ def main(arguments: Optional[List[str]] = None) -> int:
     # The default action of SIGALRM ends the process even while it is stuck in a library's call.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, options.deadline)
+    # What hangs has to be told before the end: the last part of the time is for handing in.
+    until_s = time.monotonic() + options.deadline - min(3.0, options.deadline / 4)
 
     host = LiveHost()
     told = identity(host.environ)
     sender = Sender(0 if told is None else told.rank, _write)
-    look(host, told, sender.send)
+    look(host, told, sender.send, until_s)
     sender.send({"final": True})
     # The second copy goes backwards: what cut one frame is unlikely to cut the same one again.
     _write(sender.sent[::-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -39,12 +40,43 @@ class Launch:
     environments: Tuple[Mapping[str, str], ...]
 
 
+@dataclass(frozen=True)
+class Obituary:
+    """What a launcher says of the rank that it lost first: its rank, or the pid and host of it."""
+
+    rank: Optional[int]
+    pid: int
+    host: str
+    how: str
+
+
+#: MPICH's Hydra, then Open MPI 4 and 5.
+_HYDRA = re.compile(r"=\s+PID (\d+) RUNNING AT (\S+)\s*\n=\s+(EXIT CODE: \d+)")
+_OPEN_MPI = re.compile(r"process rank (\d+) with PID (\d+) on node (\S+) (exited on signal \d+[^.\n]*)")
+_PRTE = re.compile(r"Process name: \[\S+,(\d+)\]\s*\n\s*(Exit code:\s+\d+)")
+
+
+def obituary_in(text: str) -> Optional[Obituary]:
+    """Find the launcher's notice of a rank's death in what it printed."""
+    found = _HYDRA.search(text)
+    if found:
+        return Obituary(None, int(found.group(1)), found.group(2), f"mpiexec says: {found.group(3).lower()}")
+    found = _OPEN_MPI.search(text)
+    if found:
+        return Obituary(int(found.group(1)), int(found.group(2)), found.group(3), f"mpiexec says: {found.group(4)}")
+    found = _PRTE.search(text)
+    if found:
+        return Obituary(int(found.group(1)), 0, "", f"mpiexec says: {' '.join(found.group(2).lower().split())}")
+    return None
+
+
 @dataclass
 class _Shard:
     """What one rank has handed in so far."""
 
     node: str = ""
     boot: str = ""
+    pid: int = 0
     final: bool = False
     sightings: List[Sighting[Fact]] = field(default_factory=list)
     malformed: int = 0
@@ -78,6 +110,7 @@ class Gathering:
         hello = content.get("hello")
         if isinstance(hello, dict):
             shard.node, shard.boot = str(hello.get("node", "")), str(hello.get("boot", ""))
+            shard.pid = hello["pid"] if type(hello.get("pid")) is int else 0
         for raw in content.get("sightings", ()):
             try:
                 shard.sightings.append(sighting_from_json(raw))
@@ -95,9 +128,10 @@ class Gathering:
         """The last of what was printed between the frames."""
         return self._reader.noise.decode("utf-8", "replace")
 
-    def sightings(self) -> Iterator[Sighting[Fact]]:
+    def sightings(self, obituary: Optional[Obituary] = None) -> Iterator[Sighting[Fact]]:
         """Everything gathered, rank by rank, with nodes named apart and the outcome of each rank."""
         labels = self._labels()
+        dead = None if obituary is None else self._rank_of(obituary)
         incomplete = self._reader.incomplete()
         clocks: Dict[str, Tuple[float, float]] = {}
         for rank in range(self._ranks):
@@ -109,16 +143,28 @@ class Gathering:
                 low, high = clocks.get(label, (float("-inf"), float("inf")))
                 clocks[label] = (max(low, shard.clock_low_s), min(high, shard.clock_high_s))
             outcome = _outcome(rank, shard, incomplete.get(rank))
+            if outcome.state not in ("complete", "damaged") and obituary is not None and dead is not None:
+                # Launchers end all ranks when one dies: that one is the culprit, the others are its victims.
+                detail = obituary.how if rank == dead else f"ended by the launcher because rank {dead} died"
+                outcome = RankOutcome(rank, "died" if rank == dead else "cut", detail)
             yield Sighting(label, rank, "launch", self._began_at_s, 0.0, outcome)
         for label, (low, high) in clocks.items():
             if label and low <= high:
                 yield Sighting(label, None, "launch", self._began_at_s, 0.0, ClockOffset(low, high))
 
-    def snapshot(self, outcome: LauncherOutcome, command: str) -> Snapshot:
+    def _rank_of(self, obituary: Obituary) -> Optional[int]:
+        if obituary.rank is not None:
+            return obituary.rank if obituary.rank < self._ranks else None
+        host = obituary.host.split(".")[0]
+        return next(
+            (r for r, s in self._shards.items() if s.pid == obituary.pid and s.node.split(".")[0] == host), None
+        )
+
+    def snapshot(self, outcome: LauncherOutcome, command: str, obituary: Optional[Obituary] = None) -> Snapshot:
         """Everything gathered, and how the launcher ended, as one snapshot."""
         last = Sighting("", None, "launch", self._began_at_s, outcome.took_s, outcome)
         taken_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._began_at_s))
-        return Snapshot([*self.sightings(), last], command=command, taken_at=taken_at, tool=__version__)
+        return Snapshot([*self.sightings(obituary), last], command=command, taken_at=taken_at, tool=__version__)
 
     def _labels(self) -> Dict[Tuple[str, str], str]:
         """Host names, made unique where two machines (by boot id) have the same one."""
@@ -173,7 +219,8 @@ def gather(launch: Launch, timeout_s: float, command: str, progress: Optional[Pr
         took_s=time.monotonic() - began_s,
         last_words=_last_words(gathering.noise, bytes(words).decode("utf-8", "replace")),
     )
-    return gathering.snapshot(outcome, command)
+    said = gathering.noise + bytes(words).decode("utf-8", "replace")
+    return gathering.snapshot(outcome, command, obituary_in(said))
 
 
 def _start(command: Tuple[str, ...], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -76,6 +76,8 @@ def _by_mpiexec(agent: Tuple[str, ...], ranks: int, hosts: Tuple[Slots, ...]) ->
     if found.vendor == OPEN_MPI:
         words += _open_mpi_words(found, hosts, environ)
     elif found.vendor in (MPICH, INTEL_MPI, MVAPICH):
+        if found.vendor == MPICH:
+            words.append("-disable-auto-cleanup")  # as --enable-recovery below
         if hosts:
             words += ["-hosts", ",".join(f"{h.host}:{h.slots}" for h in hosts)]
     elif hosts:
@@ -87,14 +89,13 @@ def _open_mpi_words(found: Mpiexec, hosts: Tuple[Slots, ...], environ: Dict[str,
     if os.geteuid() == 0:
         # Open MPI refuses root without these; agents only read, and containers are root by default.
         environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    # One rank that dies must not take the reports of the others with it.
+    words = ["--enable-recovery"]
     if hosts:
-        return ["--host", ",".join(f"{h.host}:{h.slots}" for h in hosts)]
+        return [*words, "--host", ",".join(f"{h.host}:{h.slots}" for h in hosts)]
     # Checking -n 4 on a laptop with two cores is a sensible wish, and agents do not compute.
-    return (
-        ["--map-by", ":OVERSUBSCRIBE"]
-        if found.version.split(".")[0].isdigit() and int(found.version.split(".")[0]) >= 5
-        else ["--oversubscribe"]
-    )
+    major = found.version.split(".")[0]
+    return [*words, *(("--map-by", ":OVERSUBSCRIBE") if major.isdigit() and int(major) >= 5 else ("--oversubscribe",))]
 
 
 def _by_srun(agent: Tuple[str, ...], ranks: Optional[int], hosts: Tuple[Slots, ...]) -> Launch:

@@ -6,6 +6,7 @@ nowhere (it would end up among the frames), its standard error is kept for the r
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import select
@@ -33,29 +34,36 @@ class _Child:
     errors_fd: int
     began_s: float
     at_s: float
+    deadline_s: float
     text: bytearray = field(default_factory=bytearray)
     errors: bytearray = field(default_factory=bytearray)
     done: bool = False
 
 
-def run_probes(probes: Iterable[Probe], host: Host, node: str, rank: Optional[int]) -> Iterator[List[Sighting[Fact]]]:
-    """Run the probes side by side and give each one's sightings as it ends. Always ends by the longest deadline."""
-    children = {child.facts_fd: child for child in (_start(probe, host) for probe in probes)}
+def run_probes(
+    probes: Iterable[Probe], host: Host, node: str, rank: Optional[int], until_s: float
+) -> Iterator[List[Sighting[Fact]]]:
+    """Run the probes side by side and give each one's sightings as it ends.
+
+    Always ends by the longest deadline, or by ``until_s`` (on the monotonic clock) if that comes first.
+    """
+    left_s = max(0.1, until_s - time.monotonic())
+    children = {child.facts_fd: child for child in (_start(probe, host, left_s) for probe in probes)}
     while children:
         now = time.monotonic()
-        waits = [max(0.0, c.began_s + c.probe.deadline_s - now) for c in children.values()]
+        waits = [max(0.0, c.began_s + c.deadline_s - now) for c in children.values()]
         handles = [fd for c in children.values() for fd in (c.facts_fd, c.errors_fd)]
         ready, _, _ = select.select(handles, [], [], min(waits))
         now = time.monotonic()
         for child in list(children.values()):
-            late = now - child.began_s >= child.probe.deadline_s
+            late = now - child.began_s >= child.deadline_s
             _drain(child, ready)
             if child.done or late or len(child.text) > _MOST_BYTES:
                 del children[child.facts_fd]
                 yield _finish(child, node, rank, now)
 
 
-def _start(probe: Probe, host: Host) -> _Child:
+def _start(probe: Probe, host: Host, left_s: float) -> _Child:
     facts_read, facts_write = os.pipe()
     errors_read, errors_write = os.pipe()
     sys.stdout.flush()
@@ -76,13 +84,24 @@ def _start(probe: Probe, host: Host) -> _Child:
             with os.fdopen(facts_write, "wb", buffering=0) as out:
                 for raw in _see(probe, host):
                     out.write(json.dumps(raw).encode() + b"\n")
+            if probe.last:
+                end_through_c()
         finally:
             os._exit(0)
     os.close(facts_write)
     os.close(errors_write)
     for handle in (facts_read, errors_read):
         os.set_blocking(handle, False)
-    return _Child(probe, pid, facts_read, errors_read, began_s, at_s)
+    return _Child(probe, pid, facts_read, errors_read, began_s, at_s, min(probe.deadline_s, left_s))
+
+
+def end_through_c() -> None:
+    """End this process by the C library's ``exit``, which runs its handlers and none of Python's.
+
+    MPICH 5 tells the launcher in such a handler that this rank has finalised. Without it Hydra takes the end of the
+    process for a crash and kills the other ranks.
+    """
+    ctypes.CDLL(None).exit(0)
 
 
 def _see(probe: Probe, host: Host) -> Iterator[Dict[str, object]]:
@@ -142,7 +161,7 @@ def _finish(child: _Child, node: str, rank: Optional[int], now: float) -> List[S
         words = bytes(child.errors).decode("utf-8", "replace").strip().splitlines()
         last_words = f"; last words: {words[-1][:300]}" if words else ""
         if status is None:
-            facts.append(Missing(probe.name, TIMEOUT, f"no answer in {probe.deadline_s:g} s{last_words}", unseen))
+            facts.append(Missing(probe.name, TIMEOUT, f"no answer in {child.deadline_s:.1f} s{last_words}", unseen))
         else:
             facts.append(Missing(probe.name, CRASHED, f"{status}{last_words}", unseen))
     where = None if probe.scope == "node" else rank

@@ -25,8 +25,11 @@ def probe_blind(snapshot: Snapshot) -> Iterator[Finding]:
     python -c "import chainer").
     """
     by_fault: Dict[Tuple[str, str, str], List[Sighting[Missing]]] = {}
+    lost = any(seen.fact.state in ("silent", "partial", "died") for seen in snapshot.all(RankOutcome))
     for seen in snapshot.missing:
-        if seen.fact.blind and seen.fact.reason != DENIED:
+        # MPI_Init waits for all ranks: where one is lost (CD002) the others are its victims.
+        victim = lost and seen.fact.probe == "mpi_world" and seen.fact.reason == TIMEOUT
+        if seen.fact.blind and seen.fact.reason != DENIED and not victim:
             by_fault.setdefault((seen.fact.probe, seen.fact.reason, seen.fact.detail), []).append(seen)
     for (probe, reason, detail), sightings in sorted(by_fault.items()):
         kinds = sorted({kind for seen in sightings for kind in seen.fact.kinds})
