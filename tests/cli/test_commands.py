@@ -179,10 +179,13 @@ def test_plain_terminals(environ) -> None:
 
 
 def test_package_alone_reports_what_is_missing(tmp_path) -> None:
-    """No Chainer, CuPy, MPI or GPU: an empty environment (-S with only the runtime packages) gives findings."""
+    """No Chainer, CuPy, MPI or GPU: an environment with only the runtime packages gives findings, no traceback."""
     import importlib.util
+    import venv
 
-    for name in (
+    venv.create(tmp_path / "env", with_pip=False)
+    (site,) = (tmp_path / "env" / "lib").glob("python*/site-packages")
+    runtime = [
         "click",
         "rich",
         "packaging",
@@ -191,18 +194,20 @@ def test_package_alone_reports_what_is_missing(tmp_path) -> None:
         "mdurl",
         "typing_extensions",
         "tomli",
-        "chainerdoctor",
-    ):
+        "colorama",
+    ]
+    for name in [*runtime, "chainerdoctor"]:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.origin is not None:
             origin = Path(spec.origin)
             source = origin.parent if spec.submodule_search_locations else origin
-            (tmp_path / source.name).symlink_to(source)
-    environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path), "HOME": str(tmp_path)}
-    code = "import sys; sys.path = [p for p in sys.path if 'site-packages' not in p]; from chainerdoctor.cli import main; main()"
-    command = [sys.executable, "-S", "-c", code, "check-cluster", "-n", "2", "--launcher", "local", "--format", "json"]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True)
+            (site / source.name).symlink_to(source)
+    command = [str(tmp_path / "env" / "bin" / "python"), "-m", "chainerdoctor", "check-cluster", "-n", "2"]
+    environ = {"PATH": "/nonexistent", "HOME": str(tmp_path)}
+    done = subprocess.run([*command, "--format", "json"], env=environ, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
-    found = {v["code"] for v in json.loads(done.stdout)["verdicts"] if v["status"] == "found"}
-    assert {"CD501", "CD407"} <= found
+    verdicts = {v["code"]: v for v in json.loads(done.stdout)["verdicts"]}
+    found = {code for code, verdict in verdicts.items() if verdict["status"] == "found"}
+    assert found == {"CD501", "CD407"}
+    assert "chainer==7.8.1" in verdicts["CD501"]["findings"][0]["remedy"]
     assert done.stderr == ""
