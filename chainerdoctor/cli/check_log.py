@@ -24,7 +24,9 @@ A stage log holds one JSON object a line:
 
 @click.command(epilog=_EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
-@click.option("--stage-log", type=click.Path(dir_okay=False), help="Stages of the training, to place the log's times in.")
+@click.option(
+    "--stage-log", type=click.Path(dir_okay=False), help="Stages of the training, to place the log's times in."
+)
 @click.option("--utc-offset", metavar="+HH:MM", help="Zone of times that name none [default: this machine's].")
 @click.option(
     "--topology",
@@ -50,14 +52,14 @@ def command(
     from chainerdoctor.findings import Report
     from chainerdoctor.judging import judge
     from chainerdoctor.logs.gather import checked, log_rules, read_logs
-    from chainerdoctor.logs.reading import LogUnreadable
+    from chainerdoctor.logs.reading import LogReadError
     from chainerdoctor.logs.stages import StageLogError
     from chainerdoctor.rules import selected
 
     try:
         with _Meter() as meter:
             snapshot = read_logs(files, stage_log=stage_log, utc_offset_s=_offset(utc_offset), progress=meter.show)
-    except (LogUnreadable, StageLogError) as error:
+    except (LogReadError, StageLogError) as error:
         raise click.UsageError(str(error)) from None
     if save is not None:
         write_file(save, snapshot.dumps())
@@ -101,7 +103,7 @@ class _Meter:
         self._next = self._clock() + 2.0 if sys.stderr.isatty() else float("inf")
         self._shown = False
 
-    def __enter__(self) -> "_Meter":
+    def __enter__(self) -> _Meter:
         return self
 
     def show(self, path: str, size: int) -> None:

@@ -1,6 +1,6 @@
 """What logs say: NCCL, launchers, the kernel, nvidia-smi, ibstat, nccl-tests and Python tracebacks.
 
-These facts are read by ``chainerdoctor.logs``. Memory is bounded: of what repeats, the first place and a count are kept.
+These facts are read by ``chainerdoctor.logs``. Of what repeats, the first place and a count are kept.
 Line numbers count from 1. Times are seconds since the epoch, ``None`` where the log prints none that can be placed.
 """
 

@@ -33,7 +33,7 @@ def read_logs(
     kinds becomes a ``Missing`` fact, so that nothing is judged healthy that was not understood.
 
     Raises:
-        LogUnreadable: a file cannot be opened or read.
+        LogReadError: a file cannot be opened or read.
         StageLogError: the stage log is malformed.
     """
     now_s = time.time() if now_s is None else now_s

@@ -75,16 +75,19 @@ _VERSION = re.compile(rb"NCCL version (\d{1,3}\.\d{1,3}(?:\.\d{1,3})?)(\+\w{1,10
 _ADDRESS = re.compile(rb"(?:\[\d{1,3}\])?([\w.@-]{1,40}):([\w.:%-]{2,90}?)<\d{1,6}>")
 _HCA = re.compile(rb"\[\d{1,3}\] ?([\w.+-]{1,80}:\d{1,3}/\w{1,12})")
 _SETTING = re.compile(rb"(\w{2,60}) set by environment to ([^\r]{1,200})")
-_CHANNELS = re.compile(rb"(\d{1,4}) coll channels,(?: (\d{1,4}) collnet channels,)?(?: (\d{1,4}) nvls channels,)? (\d{1,4}) p2p channels")
+_CHANNELS = re.compile(
+    rb"(\d{1,4}) coll channels,(?: (\d{1,4}) collnet channels,)?(?: (\d{1,4}) nvls channels,)? (\d{1,4}) p2p channels"
+)
 _TIMINGS = re.compile(rb"Init timings(?: - (\w{1,40}))?: rank (\d{1,7}) nranks (\d{1,7}) total (\d{1,9}\.\d{1,6})")
 _BOOT_TIME = re.compile(rb"Bootstrap timings total (\d{1,9}\.\d{1,6})")
 _COLL = re.compile(
-    rb"(?P<name>\w{1,30}): opCount (?P<op>[0-9a-f]{1,16}) sendbuff \S{1,20} recvbuff \S{1,20} count (?P<count>\d{1,20}) "
+    rb"(?P<name>\w{1,30}): opCount (?P<op>[0-9a-f]{1,16}) sendbuff \S{1,20} recvbuff \S{1,20} count (?P<count>\d{1,2"
+    rb"0}) "
     rb"datatype (?P<type>\d{1,3}) op (?P<reduce>\d{1,20}) root (?P<root>\d{1,7}) comm (?P<pointer>0x[0-9a-f]{1,16})"
 )
 
 #: INFO messages that are events of their own (the WARN forms stand in ``nccl_warnings``).
-_EVENTS: Tuple[Tuple[str, "re.Pattern[bytes]"], ...] = (
+_EVENTS: Tuple[Tuple[str, re.Pattern[bytes]], ...] = (
     ("nccl.no_ibverbs", re.compile(rb"Failed to open libibverbs\.so|ibverbs.{0,40}cannot open shared object")),
     ("nccl.no_ib_device", re.compile(rb"NET/IB : No device found")),
     ("nccl.p2p_disabled", re.compile(rb"P2P is disabled between connected GPUs")),
@@ -129,7 +132,7 @@ class MessageParser:
             return (RING, (int(ring[1]), " ".join(ring[3].decode("ascii").split())))
         return _DULL
 
-    def _edge(self, found: "re.Match[bytes]") -> Edge:
+    def _edge(self, found: re.Match[bytes]) -> Edge:
         transport, device, gdr = _transport(found[7].decode("utf-8", "replace"))
         receives = found[6] == b"receive"
         buses = ((found[3] or b"").decode(), (found[5] or b"").decode())
@@ -206,7 +209,12 @@ def _net(text: bytes) -> Optional[Message]:
         if hcas and (b": Using" in text[:20] or text.startswith(b"NET/IB: [")):
             return (IB_DEVICES, hcas)
         return None
-    for start in (b"NET/OFI Initializing ", b"NET/OFI Selected ", b"NET/Plugin: Loaded net plugin ", b"NET/Plugin: Using "):
+    for start in (
+        b"NET/OFI Initializing ",
+        b"NET/OFI Selected ",
+        b"NET/Plugin: Loaded net plugin ",
+        b"NET/Plugin: Using ",
+    ):
         if text.startswith(start):
             return (PLUGIN, text.decode("utf-8", "replace").strip()[:120])
     return None

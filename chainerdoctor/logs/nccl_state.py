@@ -23,7 +23,9 @@ MAX_OPS = 16_384
 OPS_KEPT = 32
 
 _WHO = re.compile(
-    rb"(?P<before>.{0,200}?)(?P<host>[\w][\w.-]{0,254}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10})(?: \[(?P<device>-?\d{1,4})\])? ?$", re.S
+    rb"(?P<before>.{0,200}?)(?P<host>[\w][\w.-]{0,254}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10})(?: \[(?P<device>-?\d{1,4"
+    rb"})\])? ?$",
+    re.S,
 )
 _TAG = re.compile(rb"\[(?:[\w.-]{1,80}@)?\d{1,9},(\d{1,7})\]|^(\d{1,7}): ")
 _EDGES_KEPT_PER_FACT = 20_000
@@ -43,8 +45,8 @@ class Process:
         self.plugins: List[str] = []
         self.hcas: List[str] = []
         self.gdr: List[str] = []
-        self.last: Optional["Communicator"] = None
-        self.pointers: Dict[str, Tuple["Communicator", int]] = {}
+        self.last: Optional[Communicator] = None
+        self.pointers: Dict[str, Tuple[Communicator, int]] = {}
 
     def note(self, name: str, value: Any, number: int) -> None:
         """Keep the latest value and the line where the first one stood."""
@@ -261,7 +263,7 @@ class NcclState:
         if seconds >= 0 and (communicator.init_s is None or seconds > communicator.init_s):
             communicator.init_s, communicator.slowest = seconds, rank
 
-    def _collective(self, found: "re.Match[bytes]", process: Process, number: int) -> None:
+    def _collective(self, found: re.Match[bytes], process: Process, number: int) -> None:
         key = ((process.host, process.pid), found["pointer"].decode())
         known = self._ops.get(key)
         if known is None:
@@ -298,7 +300,7 @@ class NcclState:
         return made
 
     def _leftover_threads(self) -> None:
-        """Edges of threads whose initialisation is not seen to end go to their process's communicator, or an open one."""
+        """Edges of threads that are not seen to finish go to their process's communicator, or to an open one."""
         for thread in [*self.threads.values(), self._nobody_thread]:
             target = thread.communicator or thread.process.last
             if thread.edges or thread.rings:

@@ -8,8 +8,12 @@ from typing import List, Optional
 from chainerdoctor.facts.log import NcclTestsTable
 from chainerdoctor.logs.sections import Section
 
-_START = re.compile(r"# nThread \d|# nccl-tests version|# Collective test starting|# Using devices|#\s+out-of-place\s+in-place")
-_DEVICE = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S{1,100}) device\s+(\d+) \[([\w:.]{1,20})\] (.{1,60})")
+_START = re.compile(
+    r"# nThread \d|# nccl-tests version|# Collective test starting|# Using devices|#\s+out-of-place\s+in-place"
+)
+_DEVICE = re.compile(
+    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S{1,100}) device\s+(\d+) \[([\w:.]{1,20})\] (.{1,60})"
+)
 #: size count type [redop] [root] | time algbw busbw wrong | time algbw busbw wrong
 _ROW = re.compile(
     r"\s*(\d{1,20})\s+\d{1,20}\s+[a-z_]\w{0,20}\s+(?:[a-z]\w{0,12}\s+)?(?:-?\d{1,7}\s+)?"
@@ -68,7 +72,7 @@ class _Table(Section):
             self._checks = False  # old columns hold a difference, not a count
         return True
 
-    def _row(self, row: "re.Match[str]") -> None:
+    def _row(self, row: re.Match[str]) -> None:
         if len(self._sizes) < _MAX_ROWS:
             self._sizes.append(int(row[1]))
             self._busbw.append(float(row[4]))

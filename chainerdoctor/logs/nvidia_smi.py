@@ -14,7 +14,8 @@ _LIST = re.compile(r"GPU +(\d{1,4}): (.{1,80}?) \(UUID: (?:GPU-[\w-]{8,60}|\S{1,
 _FIELD = r"[a-z][\w.]{1,80}(?: \[[\w%/]{1,8}\])?"
 _CSV = re.compile(r"(?:" + _FIELD + r", ?){1,400}" + _FIELD + r"$")
 _CSV_KNOWN = re.compile(
-    r"(?:^|, ?)(?:pci\.bus_id|gpu_bus_id|uuid|gpu_uuid|gpu_name|memory\.(?:total|used|free)|utilization\.gpu|temperature\.gpu|"
+    r"(?:^|, ?)(?:pci\.bus_id|gpu_bus_id|uuid|gpu_uuid|gpu_name|memory\.(?:total|used|free)|utilization\.gpu"
+    r"|temperature\.gpu|"
     r"driver_version|pstate|ecc\.|clocks|power\.draw|retired_pages|remapped_rows)"
 )
 
@@ -40,10 +41,12 @@ class _Table(Section):
 
     kind = "nvidia-smi"
     _first = re.compile(
-        r"\| *(\d{1,4}) {1,8}(\S.{0,60}?) {1,30}(On|Off|N/A|ERR!) *\| *([0-9A-Fa-f]{4,8}:\w\w:\w\w\.\w|\S{1,20}) +(\w{1,4}) *\| *([\d,]+|N/A|Off|ERR!|\S{1,8}) *\|"
+        r"\| *(\d{1,4}) {1,8}(\S.{0,60}?) {1,30}(On|Off|N/A|ERR!) *\| *([0-9A-Fa-f]{4,8}:\w\w:\w\w\.\w"
+        r"|\S{1,20}) +(\w{1,4}) *\| *([\d,]+|N/A|Off|ERR!|\S{1,8}) *\|"
     )
     _second = re.compile(
-        r"\| ?(?P<fan>\S{1,6}) {1,9}(?P<temp>\S{1,6}) {1,9}(?P<perf>\S{1,6}) {1,20}(?P<power>.{1,24}?) *\| *(?P<memory>.{1,30}?) *\| *(?P<util>\S{1,6}) +(?P<mode>.{1,20}?) *\|"
+        r"\| ?(?P<fan>\S{1,6}) {1,9}(?P<temp>\S{1,6}) {1,9}(?P<perf>\S{1,6}) {1,20}(?P<power>.{1,24}?) *"
+        r"\| *(?P<memory>.{1,30}?) *\| *(?P<util>\S{1,6}) +(?P<mode>.{1,20}?) *\|"
     )
 
     def __init__(self) -> None:

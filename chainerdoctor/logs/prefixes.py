@@ -22,7 +22,9 @@ _RANK = re.compile(
     r"|\[(?P<hydra>\d{1,7})\] (?!NCCL |\d|[\w/.-]{1,60}\.(?:cc|cu|h|c|cpp):\d)"
 )
 
-_MONTHS = {m: i for i, m in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MONTHS = {
+    m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
+}
 _MONTH = "(?:" + "|".join(_MONTHS) + ")"
 
 #: Times: ISO 8601 in its dialects (journal, dmesg --time-format iso, containers, NCCL), syslog, dmesg -T, seconds
@@ -110,8 +112,10 @@ class Prefixes:
         if dated and not launcher:
             syslog = _SYSLOG.match(text, position)
             # "2024-01-01 00:00:00 ERROR: text" has the same shape as a host and a program, but no syslog's.
-            if syslog is not None and not syslog["host"].isupper() and (
-                syslog_date or syslog["program"] == "kernel" or "[" in syslog[0]
+            if (
+                syslog is not None
+                and not syslog["host"].isupper()
+                and (syslog_date or syslog["program"] == "kernel" or "[" in syslog[0])
             ):
                 host, program = syslog["host"], syslog["program"]
                 kernel = True
@@ -121,7 +125,7 @@ class Prefixes:
                     position = inner.end()
         return Prefixed(text[position:], rank, host, program, at_s, uptime, kernel, launcher)
 
-    def _time(self, found: "re.Match[str]") -> Optional[float]:
+    def _time(self, found: re.Match[str]) -> Optional[float]:
         if found["year"]:
             parts = tuple(found[k] for k in ("year", "month", "day", "hour", "minute", "second"))
             zone = found["zone"] or ""
@@ -158,7 +162,7 @@ def _seconds(parts: Tuple[str, ...], zone: str, offset: Optional[int]) -> Option
         return None
 
 
-_LAUNCHERS: Tuple[Tuple[str, Callable[["re.Match[str]"], bool]], ...] = (
+_LAUNCHERS: Tuple[Tuple[str, Callable[[re.Match[str]], bool]], ...] = (
     ("Open MPI", lambda m: m["ompi"] is not None and "<std" in m[0]),
     ("srun", lambda m: m["srun"] is not None),
     ("torchrun", lambda m: m["torch"] is not None),
@@ -167,5 +171,5 @@ _LAUNCHERS: Tuple[Tuple[str, Callable[["re.Match[str]"], bool]], ...] = (
 )
 
 
-def _launcher(found: "re.Match[str]") -> str:
+def _launcher(found: re.Match[str]) -> str:
     return next((name for name, matches in _LAUNCHERS if matches(found)), "")

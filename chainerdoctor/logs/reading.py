@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import sys
 import zlib
 from typing import BinaryIO, Iterator, List
@@ -14,18 +12,21 @@ BLOCK_BYTES = 1 << 20
 #: A line longer than this is cut: nothing that is recognised is longer, and one endless line must not fill memory.
 MAX_LINE_BYTES = 1 << 16
 
+#: zlib's number for "expect a gzip header".
+_GZIP = 16 + zlib.MAX_WBITS
 
-class LogUnreadable(ValueError):
+
+class LogReadError(ValueError):
     """A file cannot be opened or read. The text is one line for the user."""
 
 
 class LogReader:
     """Iterates over lists of lines (bytes, without line ends) and counts what it saw.
 
-    ``size_bytes`` counts bytes as they lie on the disk's side of decompression; ``damage`` tells what was lost.
+    ``size_bytes`` counts bytes as they lie on the reader's side of decompression; ``damage`` tells what was lost.
 
     Raises:
-        LogUnreadable: on iteration, if the file cannot be opened or read.
+        LogReadError: on iteration, if the file cannot be opened or read.
     """
 
     def __init__(self, path: str) -> None:
@@ -38,13 +39,13 @@ class LogReader:
         try:
             raw: BinaryIO = sys.stdin.buffer if self.path == "-" else open(self.path, "rb")  # noqa: SIM115
         except OSError as error:
-            raise LogUnreadable(f"{self.path}: {error.strerror or error}") from None
+            raise LogReadError(f"{self.path}: {error.strerror or error}") from None
         try:
             yield from self._lines(raw)
         except IsADirectoryError:
-            raise LogUnreadable(f"{self.path}: a directory, not a file") from None
+            raise LogReadError(f"{self.path}: a directory, not a file") from None
         except OSError as error:
-            raise LogUnreadable(f"{self.path}: {error.strerror or error}") from None
+            raise LogReadError(f"{self.path}: {error.strerror or error}") from None
         finally:
             if raw is not sys.stdin.buffer:
                 raw.close()
@@ -58,17 +59,29 @@ class LogReader:
                 yield first
                 first = raw.read(BLOCK_BYTES)
             return
-        unpacked = gzip.GzipFile(fileobj=io.BufferedReader(_Rewound(first, raw), BLOCK_BYTES))
-        while True:
+        yield from self._unpacked(first, raw)
+
+    def _unpacked(self, packed: bytes, raw: BinaryIO) -> Iterator[bytes]:
+        """A gzip file of one or more members; what was unpacked before a fault is still read."""
+        member = zlib.decompressobj(_GZIP)
+        while packed:
             try:
-                block = unpacked.read(BLOCK_BYTES)
-            except (EOFError, zlib.error, OSError) as error:
-                # What was unpacked before the fault is still worth reading.
-                self.damage.append(f"the gzip stream is damaged or cut: {error}")
+                block = member.decompress(packed, BLOCK_BYTES)
+            except zlib.error as error:
+                self.damage.append(f"the gzip stream is damaged: {error}")
                 return
-            if not block:
-                return
-            yield block
+            if block:
+                yield block
+            if member.eof:
+                # Zeros after the last member are padding (tape, some copy programs).
+                packed = member.unused_data.lstrip(b"\0") or raw.read(BLOCK_BYTES)
+                if packed[:2] != b"\x1f\x8b":
+                    return
+                member = zlib.decompressobj(_GZIP)
+            else:
+                packed = member.unconsumed_tail or raw.read(BLOCK_BYTES)
+        if not member.eof:
+            self.damage.append("the gzip stream is cut")
 
     def _lines(self, raw: BinaryIO) -> Iterator[List[bytes]]:
         rest = b""
@@ -102,23 +115,6 @@ class LogReader:
                 yield lines
         if rest:
             yield [rest]
-
-
-class _Rewound(io.RawIOBase):
-    """A stream whose first bytes were already read (standard input cannot seek)."""
-
-    def __init__(self, first: bytes, rest: BinaryIO) -> None:
-        self._first = first
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]
-        chunk = self._first[: len(buffer)] if self._first else self._rest.read(len(buffer))
-        self._first = self._first[len(chunk) :]
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
 
 
 def _decoder(first: bytes):  # type: ignore[no-untyped-def]

@@ -45,9 +45,7 @@ def candidates(text: str) -> List[Tuple[int, Wording]]:
     return [(kind, each) for kind, each in _ALL if each.stem in present]
 
 
-def first_match(
-    text: str, among: List[Tuple[int, Wording]]
-) -> Optional[Tuple[int, Wording, "re.Match[str]"]]:
+def first_match(text: str, among: List[Tuple[int, Wording]]) -> Optional[Tuple[int, Wording, re.Match[str]]]:
     """The first wording that fits."""
     text = text[:LOOKED_AT]
     for kind, each in among:

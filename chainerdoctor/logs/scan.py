@@ -1,7 +1,7 @@
 """One log file → facts, in one pass and bounded memory.
 
 A NCCL line costs one ``partition`` and a look-up of its message, any other line a look-up of the line without its
-digits: what a message says is worked out once. That, not a faster regular expression, makes a log of gigabytes bearable.
+digits: what a message says is worked out once. That, not a faster regular expression, makes large logs bearable.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _NCCL_LINE = re.compile(
 )
 _VERSION = re.compile(r"NCCL version (\d{1,3}\.\d{1,3}(?:\.\d{1,3})?(?:\+\w{1,10}[\d.]{0,8})?)")
 _TEST_FAILURE = re.compile(
-    r"(?P<host>[\w.-]{1,255}): Test (?P<library>CUDA|NCCL|MPI)? ?failure (?P<source>\S{1,80}:\d+) '(?P<why>[^']{1,200})|"
+    r"(?P<host>[\w.-]{1,255}): Test (?P<library>CUDA|NCCL|MPI)? ?failure (?P<source>\S{1,80}:\d+) '(?P<why>[^']{1,2"
+    r"00})|"
     r" ?\.\. (?P<host2>[\w.-]{1,255}) pid \d+: Test failure "
 )
 _OPENERS: Tuple[Callable[[str], Optional[Section]], ...] = (
@@ -83,7 +84,7 @@ class Scanner:
         """Read the whole file. ``progress`` is told the number of bytes after each block.
 
         Raises:
-            LogUnreadable: the file cannot be opened or read.
+            LogReadError: the file cannot be opened or read.
         """
         for lines in self.reader:
             if self._each_time is not None:
@@ -208,11 +209,11 @@ class Scanner:
             found = _NCCL_LINE.match(bare)
             if found is not None and ("NCCL " in bare or found["host"]) or _VERSION.match(bare):
                 return _WARNS
-        among = candidates(bare)
-        if among and any(True for _ in among):
-            return (plain_kind(before), among)
         if _TEST_FAILURE.match(bare):
             return _WARNS
+        among = candidates(bare)
+        if among:
+            return (plain_kind(before), among)
         if EXCEPTION.match(bare):
             return _CHECKS
         return plain_kind(before)
@@ -304,7 +305,13 @@ class Scanner:
         self._counts[PYTHON] += 1
         detail = {"kind": found["kind"], "why": (found["why"] or "")[:200]}
         self.events.add(
-            "python.exception", number, before.text, rank=before.rank, at_s=before.at_s, detail=detail, key=(found["kind"],)
+            "python.exception",
+            number,
+            before.text,
+            rank=before.rank,
+            at_s=before.at_s,
+            detail=detail,
+            key=(found["kind"],),
         )
 
     def _timed(self, lines: List[bytes]) -> None:

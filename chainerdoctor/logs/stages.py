@@ -40,7 +40,7 @@ class StageReader:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def read(self) -> "Stages":
+    def read(self) -> Stages:
         """The stages, sorted by time.
 
         Raises:
@@ -109,7 +109,7 @@ class Stages:
             return None
         return kept[index]
 
-    def beside(self, path: str) -> "Laid":
+    def beside(self, path: str) -> Laid:
         """Something that takes a log's timed lines."""
         return Laid(path, self)
 
@@ -132,7 +132,7 @@ class Laid:
         gap = at_s - last
         if len(self._gaps) < GAPS_KEPT or gap > self._gaps[0][0]:
             bisect.insort(self._gaps, (gap, number, at_s, last, decoded(line[:400])))
-            del self._gaps[: -GAPS_KEPT]
+            del self._gaps[:-GAPS_KEPT]
 
     def facts(self, facts: List[Fact]) -> List[Fact]:
         """Events with a time and the longest silences, each with its stage."""
@@ -147,7 +147,15 @@ class Laid:
         return made
 
     def _add(
-        self, made: List[Fact], line: int, at_s: float, event: str, text: str, gap: float, when: float, rank: Optional[int]
+        self,
+        made: List[Fact],
+        line: int,
+        at_s: float,
+        event: str,
+        text: str,
+        gap: float,
+        when: float,
+        rank: Optional[int],
     ) -> None:
         stage = self._stages.at(when, rank)
         if stage is not None:

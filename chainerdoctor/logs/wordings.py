@@ -17,7 +17,7 @@ class Wording:
 
     event: str
     stem: str
-    pattern: "re.Pattern[str]"
+    pattern: re.Pattern[str]
     key: Tuple[str, ...] = ()
 
 
