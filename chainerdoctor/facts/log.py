@@ -115,7 +115,8 @@ class NcclCommunicator(Fact):
     """One communicator, put together from the lines of its ranks.
 
     ``id`` is NCCL's commId where the version prints it (2.17 and later); before, communicators of one size are told
-    apart only by the order of their ranks, and ``identified`` is false. ``finished`` and ``unfinished`` are ranks
+    apart only by the order of their ranks, and ``identified`` is false; ``mixed`` then says that one rank was seen in
+    two places, so that this is more than one communicator (or run). ``finished`` and ``unfinished`` are ranks
     whose initialisation did (not) come to its end in the log. ``where`` maps a rank to ``host/device/bus``.
     ``init_s`` is the longest duration of an initialisation and ``slowest`` its rank. ``last_ops`` maps a rank to
     its last collective as ``opCount name count datatype``; ``mismatch`` holds two ranks that disagree on one opCount.
@@ -127,6 +128,7 @@ class NcclCommunicator(Fact):
     path: str
     line: int
     instances: int = 1
+    mixed: bool = False
     finished: Tuple[int, ...] = ()
     unfinished: Tuple[int, ...] = ()
     where: Dict[str, str] = field(default_factory=dict)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from typing import Dict, Optional
 
-from chainerdoctor.facts.log import LoggedIbPort
+from chainerdoctor.facts.log import LogEvent, LoggedIbPort
 from chainerdoctor.logs.sections import MAX_FACTS, Section
 
 _CA = re.compile(r"CA '([^']{1,60})'")
 _DEVICE = re.compile(r"Infiniband device '([^']{1,60})' port (\d{1,3}) status:")
 _ENTRY = re.compile(r"\s{1,40}([A-Za-z][\w ]{1,30}?):\s{0,40}(.{0,100})$")
 _PORT = re.compile(r"\s{1,40}Port (\d{1,3}):")
+_PANIC = re.compile(r"ibpanic: .{1,200}")
 _RATE = re.compile(r"(\d{1,5}(?:\.\d{1,3})?)")
 
 
 def opened(text: str) -> Optional[Section]:
     """The section that this line begins, if it does."""
-    return _Ports() if _CA.match(text) or _DEVICE.match(text) else None
+    return _Ports() if _CA.match(text) or _DEVICE.match(text) or _PANIC.match(text) else None
 
 
 class _Ports(Section):
@@ -43,6 +44,9 @@ class _Ports(Section):
             elif device is not None:
                 self._device, self._port = device[1], int(device[2])
             return True
+        if _PANIC.match(text):
+            self.facts.append(LogEvent("ib.panic", self.path, number, text[:300]))
+            return len(self.facts) < MAX_FACTS
         port = _PORT.match(text)
         if port is not None:
             self._flush()

@@ -187,7 +187,7 @@ WORDINGS: Tuple[Wording, ...] = (
 #: Lines that belong to a launcher and say nothing by themselves.
 PLAIN = re.compile(
     r"(?:prterun|mpirun|mpiexec\S{0,10}|orterun|srun|slurmstepd|PRTE|ORTE|HYD\w{1,30}|MPIR_\w{1,40}|MPID\w{0,40}"
-    r"|PMPI_\w{1,40})[ :(]"
+    r"|PMPI_\w{1,40})(?:: |\()"
     r"|\[mpiexec@|\[proxy:|\[cli_\d|\[\w[\w.-]{0,80}:\d{1,10}\] |\[\w[\w.-]{0,80}:mpi_rank_\d"
     r"|=   (?:CLEANING|YOU CAN IGNORE|EXIT)|={60,}|-{60,}$|Abort is in progress"
 )

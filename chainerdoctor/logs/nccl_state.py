@@ -82,6 +82,7 @@ class Communicator:
         self.started: Dict[int, int] = {}
         self.completed: Dict[int, int] = {}
         self.where: Dict[int, str] = {}
+        self.mixed = False
         self.edges: Dict[Edge, List[int]] = {}
         self.hosts: Dict[Edge, str] = {}
         self.rings: List[str] = []
@@ -208,6 +209,13 @@ class NcclState:
             communicator = self.communicators[key] = Communicator(key, bool(comm_id), nranks, number)
         return communicator
 
+    def _open_communicator(self, number: int) -> Optional[Communicator]:
+        """The one for ranks that are never seen to finish, so that nobody says how many there are."""
+        known = self.communicators.get("unfinished")
+        if known is None and len(self.communicators) < MAX_COMMUNICATORS:
+            known = self.communicators["unfinished"] = Communicator("unfinished", False, 0, number)
+        return known
+
     def _comm(self, payload: Tuple[Any, ...], thread: Thread, number: int, at_s: Optional[float]) -> None:
         state, pointer, rank, nranks, device, bus, comm_id = payload
         process = thread.process
@@ -220,7 +228,7 @@ class NcclState:
         if len(process.pointers) < 256:
             process.pointers[pointer] = (communicator, rank)
         shown_device = process.device if device is None else device
-        communicator.where.setdefault(rank, f"{process.host}/{'?' if shown_device is None else shown_device}/{bus}")
+        self._place(communicator, rank, f"{process.host}/{'?' if shown_device is None else shown_device}/{bus}")
         if state == "start":
             communicator.started[rank] = communicator.started.get(rank, 0) + 1
             thread.started = (number, at_s)
@@ -250,6 +258,11 @@ class NcclState:
         communicator.trees = max(communicator.trees, thread.trees)
         for name, value in thread.channels.items():
             communicator.channels[name] = max(value, communicator.channels.get(name, 0))
+
+    @staticmethod
+    def _place(communicator: Communicator, rank: int, where: str) -> None:
+        if communicator.where.setdefault(rank, where) != where:
+            communicator.mixed = True
 
     def _timings(self, payload: Tuple[Any, ...], thread: Thread) -> None:
         _, rank, nranks, total = payload
@@ -309,7 +322,7 @@ class NcclState:
                     named = {e.source for e in thread.edges} | {e.target for e in thread.edges}
                     nranks = ring or max(named, default=0) + 1
                     same = [c for c in self.communicators.values() if not c.identified and c.nranks >= nranks]
-                    target = same[0] if same else self._communicator("", nranks, thread.line)
+                    target = min(same, key=lambda c: c.nranks) if same else self._open_communicator(thread.line)
                     if target is None:
                         continue
                     if target.nranks < nranks:
@@ -318,7 +331,8 @@ class NcclState:
                     speaker = edge.target if edge.receives else edge.source
                     bus = edge.buses[1] if edge.receives else edge.buses[0]
                     host = thread.process.host
-                    target.where.setdefault(speaker, f"{host}/{thread.process.device}/{bus}")
+                    if target.key == "unfinished":
+                        self._place(target, speaker, f"{host}/{thread.process.device}/{bus}")
                 unfinished = thread.started is None and thread.communicator is None and thread.process.last is None
                 if unfinished and thread.rank is not None:
                     target.started[thread.rank] = target.started.get(thread.rank, 0) + 1
@@ -365,6 +379,7 @@ def _communicator_fact(
         path=path,
         line=communicator.line,
         instances=max([1, *completed.values()]) if not communicator.identified else 1,
+        mixed=communicator.mixed,
         finished=tuple(sorted(completed)),
         unfinished=tuple(unfinished),
         where={str(rank): communicator.where[rank] for rank in sorted(communicator.where)},

@@ -144,7 +144,8 @@ class _Query(Section):
 
 #: Parts of ``-q`` that are worth keeping: what health is judged by, not fan speeds and encoder statistics.
 _WANTED = (
-    "ecc errors", "retired pages", "remapped rows", "clocks event reasons", "clocks throttle reasons", "gpu reset status",
+    "ecc errors", "retired pages", "remapped rows", "clocks event reasons", "clocks throttle reasons",
+    "gpu reset status",
     "gpu recovery action", "performance state", "pci.gpu link info", "fabric", "persistence mode", "mig mode",
     "pci.replays since reset", "ecc mode", "product architecture",
 )  # fmt: skip

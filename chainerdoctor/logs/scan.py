@@ -205,6 +205,8 @@ class Scanner:
             return UNKNOWN if not before.kernel else KERNEL
         if any(opener(bare) is not None for opener in _OPENERS):
             return _OPENS
+        if bare.startswith("# "):
+            return UNKNOWN  # a comment, whatever it quotes
         if "WARN" in bare or "NCCL" in bare or " INFO " in bare:
             found = _NCCL_LINE.match(bare)
             if found is not None and ("NCCL " in bare or found["host"]) or _VERSION.match(bare):

@@ -30,7 +30,7 @@ def xids(snapshot: Snapshot, wanted: Callable[[Optional[str]], bool], remedy: st
             by_number.setdefault(number_of(event), []).append(event)
     for number in sorted(by_number)[:MOST_FINDINGS]:
         found = by_number[number]
-        name = XIDS.get(number, ("not in NVIDIA's catalog", ""))[0]
+        name = XIDS.get(number, ("a number that has no known meaning", ""))[0]
         gpus = shortened(dict.fromkeys(e.detail.get("gpu", "?") for e in found))
         hosts = sorted({h for e in found for h in e.hosts})
         where = f"{shortened(hosts)}/GPU {gpus}" if hosts else f"GPU {gpus}"

@@ -26,6 +26,8 @@ def equal_host_names(snapshot: Snapshot) -> Iterator[Finding]:
     """
     for sighting in snapshot.all(NcclCommunicator):
         communicator = sighting.fact
+        if communicator.mixed:
+            continue  # rank 1 of one communicator is not rank 1 of another
         hosts = rank_hosts(communicator)
         near = {
             hosts.get(e.source) for e in communicator.edges if e.transport.startswith("P2P") and hosts.get(e.source)

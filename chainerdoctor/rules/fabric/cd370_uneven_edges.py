@@ -25,6 +25,8 @@ def uneven_edges(snapshot: Snapshot) -> Iterator[Finding]:
     """
     for sighting in snapshot.all(NcclCommunicator):
         communicator = sighting.fact
+        if communicator.mixed:
+            continue  # rank 1 of one communicator is not rank 1 of another
         hosts = rank_hosts(communicator)
         by_host: Dict[str, Dict[str, List[NcclEdge]]] = {}
         for edge in communicator.edges:

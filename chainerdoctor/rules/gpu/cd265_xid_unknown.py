@@ -13,7 +13,7 @@ from chainerdoctor.snapshot import Snapshot
 
 @rule("CD265", Severity.WARNING, needs=(KernelLog,), since="0.1")
 def xid_unknown(snapshot: Snapshot) -> Iterator[Finding]:
-    """A GPU reported an Xid number that is not in NVIDIA's catalog.
+    """A GPU reported an Xid number that is not in the catalog of known ones.
 
     Why it hurts: what it means is not known here; the driver reports Xids only for errors.
 
