@@ -54,7 +54,7 @@ WORDINGS: Tuple[Wording, ...] = (
         r"GPU (?:at )?(?P<gpu>[\w:.]{4,20}).{0,40}has fallen off the bus",
         "gpu",
     ),
-    wording("kernel.rm_init_failed", "rminitadapter", r"RmInitAdapter failed|rm_init_adapter failed"),
+    wording("kernel.rm_init_failed", "adapter failed", r"RmInitAdapter failed|rm_init_adapter failed"),
     wording("kernel.nvidia_mismatch", "api mismatch", r"API mismatch: .{0,120}"),
     wording(
         "kernel.oom",
@@ -80,13 +80,12 @@ WORDINGS: Tuple[Wording, ...] = (
     ),
     wording(
         "kernel.link_down",
-        "link",
+        "down",
         r"(?P<device>(?:mlx\d_core|mlx\d_ib|hfi\d|ib\d{1,3}|bnxt_en"
         r"|ice) ?[\w.: ]{0,40}?):? .{0,40}(?:[Ll]ink (?:is )?[Dd]own|port \d+ (?:is )?[Dd]own"
         r"|link state.{0,20}[Dd]own)",
         "device",
     ),
-    wording("kernel.link_down", "link became", r"(?P<device>ib\d{1,3}): link becomes (?:not )?ready", "never"),
     wording(
         "kernel.machine_check", "hardware error", r"\[Hardware Error\]: .{0,80}(?:[Uu]ncorrect|[Ff]atal|Machine check)"
     ),

@@ -28,12 +28,7 @@ WORDINGS: Tuple[Wording, ...] = (
         r"(?:HYDU_create_process|execve?\(?\)?|\[proxy:\S{1,60}).{0,120}\(?No such file or directory\)?",
     ),
     wording("mpi.no_executable", "execve", r"slurmstepd: error: execve\(\): (?P<program>\S{1,200}): No such file"),
-    wording(
-        "mpi.fork",
-        "fork()",
-        r"A process has executed an operation involving a call to the|call to create a child process.{0,40}fork\(\)",
-    ),
-    wording("mpi.fork", "fork(", r"\"fork\(\)\" system call to create a child process"),
+    wording("mpi.fork", "fork()", r"\"?fork\(\)\"? system call to create a child process"),
     wording(
         "mpi.cma_blocked",
         "cma",
@@ -80,19 +75,21 @@ WORDINGS: Tuple[Wording, ...] = (
     wording("mpi.tcp_unreachable", "tcp connection", r"Open MPI accepted a TCP connection from what appears to be a"),
     wording(
         "mpi.tcp_unreachable",
-        "unreachable",
-        r"(?:WARNING: )?Open MPI (?:failed to TCP connect to a peer|has detected that.{0,60}unreachable)",
+        "tcp connect",
+        r"Open MPI failed to TCP connect to a peer",
     ),
-    wording("mpi.tcp_unreachable", "reachable", r"At least one pair of MPI processes are unable to reach each other"),
+    wording(
+        "mpi.tcp_unreachable", "unable to reach", r"At least one pair of MPI processes are unable to reach each other"
+    ),
     wording(
         "mpi.openfabrics",
         "openfabrics",
-        r"(?:error initializing an OpenFabrics device|no active ports detected|No OpenFabrics connection schemes"
+        r"(?:error initializing an OpenFabrics device|No OpenFabrics connection schemes"
         r"|OpenFabrics device found, but there are no active)",
     ),
     wording(
         "mpi.memlock",
-        "registered",
+        " memory",
         r"(?:failed to register|not enough|limits? .{0,20}amount of) .{0,60}(?:registered|locked) memory",
     ),
     wording("mpi.memlock", "memlock", r"(?:RLIMIT_MEMLOCK|memlock).{0,80}(?:small|limit|bytes)"),
@@ -151,6 +148,7 @@ WORDINGS: Tuple[Wording, ...] = (
         r"(?:[Dd]etected|Some of your processes may have been killed by the cgroup).{0,40}(?:oom[-_ ]kill"
         r"|out-of-memory)",
     ),
+    wording("mpi.out_of_memory", "out-of-memory", r"may have been killed by the cgroup out-of-memory handler"),
     wording("mpi.out_of_memory", "memory limit", r"(?:[Ee]xceeded|exceeded its) .{0,30}memory limit"),
     wording(
         "mpi.signal",

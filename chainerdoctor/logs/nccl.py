@@ -80,12 +80,6 @@ _CHANNELS = re.compile(
 )
 _TIMINGS = re.compile(rb"Init timings(?: - (\w{1,40}))?: rank (\d{1,7}) nranks (\d{1,7}) total (\d{1,9}\.\d{1,6})")
 _BOOT_TIME = re.compile(rb"Bootstrap timings total (\d{1,9}\.\d{1,6})")
-_COLL = re.compile(
-    rb"(?P<name>\w{1,30}): opCount (?P<op>[0-9a-f]{1,16}) sendbuff \S{1,20} recvbuff \S{1,20} count (?P<count>\d{1,2"
-    rb"0}) "
-    rb"datatype (?P<type>\d{1,3}) op (?P<reduce>\d{1,20}) root (?P<root>\d{1,7}) comm (?P<pointer>0x[0-9a-f]{1,16})"
-)
-
 #: INFO messages that are events of their own (the WARN forms stand in ``nccl_warnings``).
 _EVENTS: Tuple[Tuple[str, re.Pattern[bytes]], ...] = (
     ("nccl.no_ibverbs", re.compile(rb"Failed to open libibverbs\.so|ibverbs.{0,40}cannot open shared object")),
@@ -267,9 +261,14 @@ _BY_START = {
 
 
 def collective(text: bytes) -> Optional[Message]:
-    """A line of the COLL subsystem; these differ each time and are not worth remembering."""
-    found = _COLL.match(text)
-    return None if found is None else (COLLECTIVE, found)
+    """A line of the COLL subsystem; these differ each time and are not worth remembering.
+
+    The payload is the line's words: 0 name, 2 opCount, 8 count, 10 datatype, 14 root, 16 comm.
+    """
+    words = text.split(b" ", 18)
+    if len(words) < 17 or words[7] != b"count" or words[15] != b"comm" or len(words[2]) > 16:
+        return None
+    return (COLLECTIVE, words)
 
 
 def _search(text: bytes) -> Message:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from typing import Any, Deque, Dict, List, Optional, Tuple
+from typing import Any, Deque, Dict, Iterable, List, Optional, Tuple
 
 from chainerdoctor.facts.log import NcclCommunicator, NcclEdge, NcclLog, NcclProcess
 from chainerdoctor.logs import nccl
@@ -28,6 +28,8 @@ _WHO = re.compile(
     re.S,
 )
 _TAG = re.compile(rb"\[(?:[\w.-]{1,80}@)?\d{1,9},(\d{1,7})\]|^(\d{1,7}): ")
+#: One collective call: opCount, what it was, line.
+_Op = Tuple[int, str, int]
 _EDGES_KEPT_PER_FACT = 20_000
 
 
@@ -104,7 +106,7 @@ class NcclState:
         self.left_out = 0
         self.last_init_line = 0
         self._edges = 0
-        self._ops: Dict[Tuple[Tuple[str, int], str], Tuple[int, Deque[Tuple[int, str, int]]]] = {}
+        self._ops: Dict[Tuple[Process, bytes], Deque[Tuple[List[bytes], int]]] = {}
         self._nobody = Process("", 0, None)
         self._nobody_thread = Thread(self._nobody, 0)
 
@@ -196,8 +198,6 @@ class NcclState:
             thread.channels = payload
         elif kind == nccl.TIMINGS:
             self._timings(payload, thread)
-        elif kind == nccl.COLLECTIVE:
-            self._collective(payload, process, number)
 
     def _communicator(self, comm_id: str, nranks: int, number: int) -> Optional[Communicator]:
         key = comm_id or f"{nranks} ranks"
@@ -276,25 +276,16 @@ class NcclState:
         if seconds >= 0 and (communicator.init_s is None or seconds > communicator.init_s):
             communicator.init_s, communicator.slowest = seconds, rank
 
-    def _collective(self, found: re.Match[bytes], process: Process, number: int) -> None:
-        key = ((process.host, process.pid), found["pointer"].decode())
-        known = self._ops.get(key)
-        if known is None:
+    def collective(self, words: List[bytes], process: Process, number: int) -> None:
+        """Note a call; what it says is put into words only at the end, and only for the last few of each rank."""
+        key = (process, words[16])
+        kept = self._ops.get(key)
+        if kept is None:
             if len(self._ops) >= MAX_OPS:
                 self.left_out += 1
                 return
-            kept: Deque[Tuple[int, str, int]] = deque(maxlen=OPS_KEPT)
-        else:
-            kept = known[1]
-        count = int(found["op"], 16)
-        root = "" if found["root"] == b"0" else f" root {found['root'].decode()}"
-        text = f"{found['name'].decode()} count {found['count'].decode()} datatype {found['type'].decode()}{root}"
-        # In a group several operations share an opCount: those are not comparable one by one.
-        if kept and kept[-1][0] == count:
-            kept[-1] = (count, "", number)
-        else:
-            kept.append((count, text, number))
-        self._ops[key] = (number, kept)
+            kept = self._ops[key] = deque(maxlen=OPS_KEPT)
+        kept.append((words, number))
 
     def facts(self, lines: int, total_lines: int) -> List[Any]:
         """Everything that was put together; ``lines`` are NCCL's, ``total_lines`` the file's."""
@@ -338,13 +329,35 @@ class NcclState:
                     target.started[thread.rank] = target.started.get(thread.rank, 0) + 1
                 self._hand_over(thread, target)
 
-    def _ops_by_communicator(self) -> Dict[int, Dict[int, Deque[Tuple[int, str, int]]]]:
-        ordered: Dict[int, Dict[int, Deque[Tuple[int, str, int]]]] = {}
-        for (process_key, pointer), (_, kept) in self._ops.items():
-            known = self.processes[process_key].pointers.get(pointer) if process_key in self.processes else None
-            if known is not None and known[0].identified | (max(known[0].completed.values(), default=0) == 1):
-                ordered.setdefault(id(known[0]), {})[known[1]] = kept
+    def _ops_by_communicator(self) -> Dict[int, Dict[int, List[_Op]]]:
+        ordered: Dict[int, Dict[int, List[_Op]]] = {}
+        for (process, pointer), kept in self._ops.items():
+            known = process.pointers.get(pointer.decode("ascii", "replace"))
+            if known is None:
+                continue
+            communicator, rank = known
+            if communicator.identified or max(communicator.completed.values(), default=0) == 1:
+                calls = _calls(kept)
+                if calls:
+                    ordered.setdefault(id(communicator), {})[rank] = calls
         return ordered
+
+
+def _calls(kept: Iterable[Tuple[List[bytes], int]]) -> List[_Op]:
+    """``(opCount, text, line)`` of the last calls; the text is empty for those that share an opCount (a group)."""
+    calls: List[_Op] = []
+    for words, number in kept:
+        try:
+            count = int(words[2], 16)
+        except ValueError:
+            continue
+        name, size, kind, root = (words[i].decode("ascii", "replace")[:40] for i in (0, 8, 10, 14))
+        text = f"{name.rstrip(':')} count {size} datatype {kind}" + ("" if root == "0" else f" root {root}")
+        if calls and calls[-1][0] == count:
+            calls[-1] = (count, "", number)
+        else:
+            calls.append((count, text, number))
+    return calls
 
 
 def _process_fact(path: str, process: Process) -> NcclProcess:
@@ -368,7 +381,7 @@ def _process_fact(path: str, process: Process) -> NcclProcess:
 
 
 def _communicator_fact(
-    path: str, communicator: Communicator, ops: Dict[int, Deque[Tuple[int, str, int]]], goes_on: bool
+    path: str, communicator: Communicator, ops: Dict[int, List[_Op]], goes_on: bool
 ) -> NcclCommunicator:
     started, completed = communicator.started, communicator.completed
     unfinished = sorted(r for r, times in started.items() if times > completed.get(r, 0))
@@ -419,7 +432,7 @@ def _edge_facts(communicator: Communicator) -> Tuple[NcclEdge, ...]:
     return tuple(kept[:_EDGES_KEPT_PER_FACT])
 
 
-def _mismatch(ops: Dict[int, Deque[Tuple[int, str, int]]]) -> Tuple[str, ...]:
+def _mismatch(ops: Dict[int, List[_Op]]) -> Tuple[str, ...]:
     """``(rank, text, line, rank, text, line, opCount)`` of the first disagreement, or nothing."""
     first: Dict[int, Tuple[int, str, int]] = {}
     found: List[Tuple[int, Tuple[str, ...]]] = []

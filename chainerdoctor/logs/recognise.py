@@ -18,9 +18,6 @@ _ALL: Tuple[Tuple[int, Wording], ...] = (
     *((PYTHON, w) for w in tracebacks.WORDINGS),
 )
 
-#: nccl-tests' own failures stand between launcher and Python.
-_TEST_FAILURE = re.compile(r"Test (?:CUDA|NCCL|MPI)? ?failure ")
-
 
 def _stems() -> Dict[str, List[Tuple[int, Wording]]]:
     by_stem: Dict[str, List[Tuple[int, Wording]]] = {}
@@ -30,7 +27,7 @@ def _stems() -> Dict[str, List[Tuple[int, Wording]]]:
 
 
 _BY_STEM = _stems()
-_ANY_STEM = re.compile("|".join(re.escape(stem) for stem in sorted(_BY_STEM, key=len, reverse=True)))
+_STEMS = tuple(_BY_STEM)
 
 #: A line for which any stem fits is asked for each of its wordings; how many characters of it are looked at.
 LOOKED_AT = 2000
@@ -39,9 +36,10 @@ LOOKED_AT = 2000
 def candidates(text: str) -> List[Tuple[int, Wording]]:
     """The wordings whose stem the line contains, in the order of the tables."""
     low = text[:LOOKED_AT].lower()
-    if _ANY_STEM.search(low) is None:
+    # A regular expression of all stems is four times as slow as asking for each: `in` runs at memory's speed.
+    if not any(map(low.__contains__, _STEMS)):
         return []
-    present = {stem for stem in _BY_STEM if stem in low}
+    present = {stem for stem in _STEMS if stem in low}
     return [(kind, each) for kind, each in _ALL if each.stem in present]
 
 

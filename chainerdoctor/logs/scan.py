@@ -101,7 +101,7 @@ class Scanner:
         counts = self._counts
         thread_of = self.nccl.thread
         heads: Dict[bytes, object] = {}
-        edge_kind, dull_kind = nccl.EDGE, nccl.DULL
+        edge_kind, dull_kind, collective_kind = nccl.EDGE, nccl.DULL, nccl.COLLECTIVE
         seen_nccl = 0
         for line in lines:
             number += 1
@@ -122,6 +122,8 @@ class Scanner:
                         slot[0] |= payload[1]
                     else:
                         self.nccl.edge(thread_of(head, number), payload[0], payload[1], number)
+                elif kind == collective_kind:
+                    self.nccl.collective(payload, thread_of(head, number).process, number)
                 elif kind != dull_kind:
                     # An initialisation's end takes the thread's edges away, so the short cut to them must go.
                     heads.pop(head, None)

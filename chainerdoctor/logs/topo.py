@@ -15,8 +15,7 @@ _ALIAS = re.compile(r"\s*(NIC\d{1,3}): (\S{1,40})$")
 
 def opened(text: str) -> Optional[Section]:
     """The section that this line begins, if it is the matrix' header."""
-    words = text.split()
-    if words and words[0] == "GPU0" and text[:1].isspace() and len(words) < 2000:
+    if text[:1].isspace() and text.lstrip().startswith("GPU0") and len(text) < 20_000:
         return _Matrix()
     return None
 
@@ -36,6 +35,8 @@ class _Matrix(Section):
     def feed(self, text: str, number: int) -> bool:
         words = text.split()
         if not self._devices:
+            if words[:1] != ["GPU0"]:
+                return False
             for word in words[:1024]:
                 if not _DEVICE.fullmatch(word):
                     break

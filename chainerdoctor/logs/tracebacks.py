@@ -14,11 +14,8 @@ WORDINGS: Tuple[Wording, ...] = (
         r"[Oo]ut of memory (?:to allocate|allocating) (?P<wanted>[\d,]+) bytes(?: \((?:total"
         r"|allocated so far:) (?P<total>[\d,]+) bytes)?",
     ),
-    wording(
-        "python.gpu_memory",
-        "out of memory",
-        r"cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDARuntimeError.{0,60}out of memory",
-    ),
+    wording("python.gpu_memory", "memoryallocation", r"cudaErrorMemoryAllocation"),
+    wording("python.gpu_memory", "error_out_of_memory", r"CUDA_ERROR_OUT_OF_MEMORY"),
     wording(
         "python.no_nccl",
         "nccl",

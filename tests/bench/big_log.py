@@ -26,7 +26,8 @@ def start_up(run: int, rng: random.Random) -> Iterator[str]:
             lines += [
                 f"Bootstrap : Using ib0:10.1.{host}.2<0>",
                 "NET/Plugin: No plugin found (libnccl-net.so)",
-                f"NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_2:1/IB [3]mlx5_3:1/IB [RO]; OOB ib0:10.1.{host}.2<0>",
+                f"NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_2:1/IB [3]mlx5_3:1/IB [RO]; OOB "
+                f"ib0:10.1.{host}.2<0>",
                 "Using network IB",
             ]
         lines.append(f"ncclCommInitRank {where} - Init START")
@@ -44,7 +45,8 @@ def start_up(run: int, rng: random.Random) -> Iterator[str]:
                 else:
                     lines.append(f"Channel {c:02d}/0 : {to} [send] via NET/IB/{c % 4}/GDRDMA")
                     lines.append(
-                        f"Channel {c:02d}/0 : {other}[{other % GPUS}] -> {rank}[{gpu}] [receive] via NET/IB/{c % 4}/GDRDMA"
+                        f"Channel {c:02d}/0 : {other}[{other % GPUS}] -> {rank}[{gpu}] [receive] via NET/IB/{c % "
+                        f"4}/GDRDMA"
                     )
         lines += [
             "Connected all rings",

@@ -24,5 +24,6 @@ def ib_device_unreadable(snapshot: Snapshot) -> Iterator[Finding]:
         snapshot,
         ("ib.panic",),
         "ibstat could not read a device",
-        "Compare lspci with ls /sys/class/infiniband and read dmesg for mlx5 errors; restart the node if the device is gone.",
+        "Compare lspci with ls /sys/class/infiniband and read dmesg for mlx5 errors; restart the node if the "
+        "device is gone.",
     )
