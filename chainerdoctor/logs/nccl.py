@@ -6,7 +6,7 @@ Forms are those of NCCL 2.2 to 2.30 (NVIDIA/nccl: src/init.cc, src/transport/*.c
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 #: Kinds of message. DULL is known to be NCCL's and says nothing that a fact needs.
 (
@@ -242,7 +242,7 @@ def _nvls(text: bytes) -> Optional[Message]:
     return None
 
 
-_BY_START = {
+_BY_START: Dict[bytes, Callable[[bytes], Optional[Message]]] = {
     b"comm": _comm,
     b"nccl": _comm,
     b"rank": lambda text: _DULL,
@@ -251,7 +251,7 @@ _BY_START = {
     b"NET ": _net,
     b"Usin": _using,
     b"Assi": _assigned,
-    b"NCCL": lambda text: _version(text),
+    b"NCCL": _version,
     b"Init": _timings,
     b"NVLS": _nvls,
     b"Sett": lambda text: _DULL,

@@ -100,7 +100,7 @@ class Scanner:
         templates = self._templates
         counts = self._counts
         thread_of = self.nccl.thread
-        heads: Dict[bytes, object] = {}
+        heads: Dict[bytes, Dict[nccl.Edge, List[int]]] = {}
         edge_kind, dull_kind, collective_kind = nccl.EDGE, nccl.DULL, nccl.COLLECTIVE
         seen_nccl = 0
         for line in lines:
@@ -117,7 +117,7 @@ class Scanner:
                     if edges is None:
                         thread = thread_of(head, number)
                         edges = heads[head] = thread.edges
-                    slot = edges.get(payload[0])  # type: ignore[attr-defined]
+                    slot = edges.get(payload[0])
                     if slot is not None:
                         slot[0] |= payload[1]
                     else:

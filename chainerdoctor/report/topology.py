@@ -175,12 +175,13 @@ def as_topology_svg(snapshot: Snapshot) -> str:
     for index, (name, colour, dash) in enumerate(used):
         x = 20 + index * 120
         legend.append(
-            f'<line x1="{x}" y1="44" x2="{x + 24}" y2="44" stroke="{colour}" stroke-width="3" stroke-dasharray="{dash}"/>'
+            f'<line x1="{x}" y1="44" x2="{x + 24}" y2="44" stroke="{colour}" stroke-width="3" '
+            f'stroke-dasharray="{dash}"/>'
             f'<text x="{x + 30}" y="48">{escape(name or "other")}</text>'
         )
     title = _title(communicator)
     head = f'<text x="20" y="24" class="title">{escape(title)}</text>'
-    return _svg(max(width, 20 + 7 * len(title)), height, [head, *legend, *boxes[:0], *parts, *boxes], title)
+    return _svg(max(width, 20 + 7 * len(title)), height, [head, *legend, *parts, *boxes], title)
 
 
 def _pairs(communicator: NcclCommunicator) -> Dict[Tuple[int, int], Tuple[str, int]]:
@@ -217,10 +218,12 @@ def _short(name: str, width: int) -> str:
 
 def _svg(width: int, height: int, parts: List[str], title: str) -> str:
     style = (
-        "<style>text{font:13px sans-serif;fill:#222}.title{font-weight:bold}.node{fill:#f4f6f8;fill-opacity:.6;stroke:#8899aa}"
+        "<style>text{font:13px sans-serif;fill:#222}.title{font-weight:bold}"
+        ".node{fill:#f4f6f8;fill-opacity:.6;stroke:#8899aa}"
         ".gpu{fill:#fff;stroke:#334}.rank{text-anchor:middle;font-size:11px}</style>"
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img">'
         f"<title>{escape(title)}</title>{style}\n" + "\n".join(parts) + "\n</svg>\n"
     )

@@ -44,10 +44,8 @@ def start_up(run: int, rng: random.Random) -> Iterator[str]:
                     lines.append(f"Channel {c:02d}/0 : {to} via P2P/CUMEM/read")
                 else:
                     lines.append(f"Channel {c:02d}/0 : {to} [send] via NET/IB/{c % 4}/GDRDMA")
-                    lines.append(
-                        f"Channel {c:02d}/0 : {other}[{other % GPUS}] -> {rank}[{gpu}] [receive] via NET/IB/{c % "
-                        f"4}/GDRDMA"
-                    )
+                    back = f"{other}[{other % GPUS}] -> {rank}[{gpu}]"
+                    lines.append(f"Channel {c:02d}/0 : {back} [receive] via NET/IB/{c % 4}/GDRDMA")
         lines += [
             "Connected all rings",
             "Connected all trees",
@@ -65,7 +63,8 @@ def start_up(run: int, rng: random.Random) -> Iterator[str]:
 def training(first: int, iterations: int, rng: random.Random) -> Iterator[str]:
     """What the program itself prints: a table of losses, a progress bar, data loader chatter."""
     for iteration in range(first, first + iterations):
-        yield f"{iteration // 500:<11d} {iteration:<11d} {rng.random() * 4:<11.6g} {rng.random() * 4:<11.6g} {iteration * 0.71:<.5f}"
+        losses = f"{rng.random() * 4:<11.6g} {rng.random() * 4:<11.6g}"
+        yield f"{iteration // 500:<11d} {iteration:<11d} {losses} {iteration * 0.71:<.5f}"
         yield f"     total [{'#' * (iteration % 50)}{'.' * (50 - iteration % 50)}] {iteration % 100:5.2f}%"
         if iteration % 7 == 0:
             yield f"[loader {iteration % 8}] shard {rng.randrange(9999):05d}.tar ready after {rng.random():.3f} s"
