@@ -4,15 +4,16 @@ files that NCCL wrote for them (``NCCL_DEBUG_FILE``) and judge the snapshot with
 from __future__ import annotations
 
 import time
-from typing import Callable, Iterable, List, Optional, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from chainerdoctor.facts import ERROR, Fact, Missing
 from chainerdoctor.facts import log as log_facts
-from chainerdoctor.facts.log import LogFile, LogsRecognised
+from chainerdoctor.facts.log import LogFile, LogsRecognised, NcclCommunicator
 from chainerdoctor.logs.prefixes import Prefixes
 from chainerdoctor.logs.scan import Scanner
 from chainerdoctor.logs.stages import StageReader, Stages
 from chainerdoctor.rules import Rule, all_rules
+from chainerdoctor.rules.logged import counted
 from chainerdoctor.snapshot import Sighting, Snapshot
 
 Progress = Callable[[str, int], None]
@@ -73,7 +74,7 @@ def _told(progress: Progress, path: str) -> Callable[[int], None]:
     return lambda size: progress(path, size)
 
 
-#: What rules about logs can need; each is missing where a file was not recognised.
+#: What rules about logs need.
 LOG_KINDS = tuple(
     value
     for name, value in sorted(vars(log_facts).items())
@@ -86,9 +87,10 @@ def _unknown(file: LogFile) -> Missing:
     return Missing(
         f"log {file.path}",
         ERROR,
-        f"{file.path} is no log of a known kind ({size}): neither NCCL, a launcher's output, a kernel log, "
-        "nvidia-smi, ibstat, nccl-tests nor a Python traceback",
-        tuple(kind.__name__ for kind in LOG_KINDS),
+        f"no log of a known kind ({size}): neither NCCL, a launcher's output, a kernel log, nvidia-smi, ibstat, "
+        "nccl-tests nor a Python traceback",
+        # One rule says it; the others were simply not concerned, which is no fault of theirs.
+        (LogsRecognised.__name__,),
     )
 
 
@@ -98,11 +100,37 @@ def log_rules() -> Tuple[Rule, ...]:
     return tuple(rule for rule in all_rules() if kinds.intersection(rule.needs))
 
 
+#: Communicators that a report's head names.
+COMMUNICATORS_NAMED = 3
+
+
 def checked(snapshot: Snapshot) -> Tuple[Tuple[str, str], ...]:
     """(label, value) pairs that say what was read, for a report's head."""
     pairs = []
     for sighting in snapshot.all(LogFile):
         file = sighting.fact
-        counted = f"{file.lines:,} lines, {file.unknown_lines:,} of them unknown"
-        pairs.append((file.path if file.path != "-" else "standard input", f"{', '.join(file.kinds)} ({counted})"))
+        lines = f"{file.lines:,} lines, {file.unknown_lines:,} of them unknown"
+        pairs.append((file.path if file.path != "-" else "standard input", f"{', '.join(file.kinds)} ({lines})"))
+    for communicator in snapshot.all(NcclCommunicator)[:COMMUNICATORS_NAMED]:
+        pairs.append(("communicator", summary(communicator.fact)))
+    more = len(snapshot.all(NcclCommunicator)) - COMMUNICATORS_NAMED
+    if more > 0:
+        pairs.append(("communicators", f"{more} more"))
     return tuple(pairs)
+
+
+def summary(communicator: NcclCommunicator) -> str:
+    """A communicator in a few words: ranks, nodes, transports, duration of its set-up."""
+    hosts = {where.split("/")[0] for where in communicator.where.values()}
+    transports: Dict[str, int] = {}
+    for edge in communicator.edges:
+        name = edge.transport + ("/GDRDMA" if edge.gdr else "")
+        transports[name] = transports.get(name, 0) + 1
+    ranks = communicator.nranks or len(communicator.where)
+    parts = [f"{counted(ranks, 'rank')} on {counted(len(hosts), 'host')}"]
+    parts += [f"{counted(transports[name], 'edge')} by {name}" for name in sorted(transports)]
+    if communicator.init_s is not None:
+        parts.append(f"set up in {communicator.init_s:.1f} s")
+    if communicator.unfinished:
+        parts.append(f"{counted(len(communicator.unfinished), 'rank')} not finished")
+    return ", ".join(parts)

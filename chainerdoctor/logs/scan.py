@@ -133,7 +133,7 @@ class Scanner:
             if self._section is None:
                 seen = templates.get(line.translate(None, _DIGITS))
                 if seen.__class__ is int:
-                    counts[seen] += 1  # type: ignore[index]
+                    counts[seen] += 1
                     continue
             self.number = number
             self._line(line, number)

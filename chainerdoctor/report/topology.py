@@ -69,7 +69,7 @@ def _title(communicator: NcclCommunicator) -> str:
     name = f"communicator {communicator.id}" if communicator.identified else "communicator"
     if communicator.mixed or communicator.instances > 1:
         name = f"{max(communicator.instances, 2)} or more communicators that this NCCL version does not tell apart"
-    parts = [f"{communicator.nranks or len(communicator.where)} ranks on {len(_nodes(communicator))} nodes"]
+    parts = [f"{communicator.nranks or len(communicator.where)} ranks on {len(_nodes(communicator))} node(s)"]
     if communicator.rings:
         parts.append(f"{len(communicator.rings)} rings")
     if communicator.trees:

@@ -28,8 +28,16 @@ def visible(text: str) -> str:
 
 
 def place(path: str, line: int) -> str:
-    """``file:line`` as evidence names it."""
-    return f"{path}:{line}" if line else path
+    """``file:line`` as evidence names it; the finding's location has the whole path."""
+    name = path.rsplit("/", 1)[-1]
+    return f"{name}:{line}" if line else name
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 rank``, ``2 ranks``, ``2 processes``."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun}es" if noun.endswith("s") else f"{number} {noun}s"
 
 
 def quotes(found: Iterable[LogEvent], snapshot: Snapshot) -> Tuple[Evidence, ...]:

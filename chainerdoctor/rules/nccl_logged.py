@@ -6,7 +6,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from chainerdoctor.facts.log import NcclCommunicator, NcclProcess
 from chainerdoctor.findings import Evidence, Finding, Location
-from chainerdoctor.rules.logged import QUOTED, place, shortened
+from chainerdoctor.rules.logged import QUOTED, counted, place, shortened
 from chainerdoctor.snapshot import Snapshot
 
 
@@ -20,8 +20,8 @@ def hosts_of(processes: Iterable[NcclProcess]) -> str:
 def comm_name(communicator: NcclCommunicator) -> str:
     """How a finding calls a communicator."""
     if communicator.identified:
-        return f"communicator {communicator.id} ({communicator.nranks} ranks)"
-    return f"communicator of {communicator.nranks} ranks" if communicator.nranks else "communicator"
+        return f"communicator {communicator.id} ({counted(communicator.nranks, 'rank')})"
+    return f"communicator of {counted(communicator.nranks, 'rank')}" if communicator.nranks else "communicator"
 
 
 def rank_hosts(communicator: NcclCommunicator) -> Dict[int, str]:
@@ -59,7 +59,7 @@ def process_findings(
         return
     evidence = []
     for (what, seen), found in list(groups.items())[:QUOTED]:
-        more = f" (on {len(found)} processes)" if len(found) > 1 else ""
+        more = f" (on {counted(len(found), 'process')})" if len(found) > 1 else ""
         evidence.append(Evidence(f"{what}, {place(found[0][0].path, found[0][1])}", seen + more, wanted))
     if len(groups) > QUOTED:
         evidence.append(Evidence("further values", shortened(seen for _, seen in list(groups)[QUOTED:])))

@@ -7,7 +7,7 @@ from typing import Iterator
 from chainerdoctor.facts.log import LoggedIbPort, NcclCommunicator, NcclLog, NcclProcess
 from chainerdoctor.findings import Evidence, Finding, Location, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.rules.logged import events, place, quotes, speakers
+from chainerdoctor.rules.logged import counted, events, place, quotes, speakers
 from chainerdoctor.rules.nccl_logged import hosts_of
 from chainerdoctor.snapshot import Snapshot
 
@@ -48,7 +48,7 @@ def sockets_instead_of_infiniband(snapshot: Snapshot) -> Iterator[Finding]:
     evidence = list(quotes(no_library, snapshot))
     for process in on_sockets[:1]:
         line = process.lines.get("network", process.lines.get("interfaces", 0))
-        seen = f"Socket on {len(on_sockets)} processes"
+        seen = f"Socket on {counted(len(on_sockets), 'process')}"
         evidence.append(
             Evidence(f"network, {place(process.path, line)}", seen, f"IB, as on {len(on_ib)} others" if on_ib else "IB")
         )

@@ -7,6 +7,7 @@ from typing import Iterator, Optional, Tuple
 from chainerdoctor.facts.log import NcclLog, NcclProcess
 from chainerdoctor.findings import Finding, Severity
 from chainerdoctor.rules import rule
+from chainerdoctor.rules.logged import counted
 from chainerdoctor.rules.nccl_logged import process_findings
 from chainerdoctor.snapshot import Snapshot
 
@@ -31,7 +32,7 @@ def loopback_across_hosts(snapshot: Snapshot) -> Iterator[Finding]:
     yield from process_findings(
         snapshot,
         loops,
-        f"NCCL uses the loopback address on a run over {len(hosts)} hosts",
+        f"NCCL uses the loopback address on a run over {counted(len(hosts), 'host')}",
         "Set NCCL_SOCKET_IFNAME to the interface that all hosts share.",
         "an address that other hosts can reach",
     )

@@ -7,7 +7,7 @@ from typing import Iterator
 from chainerdoctor.facts.log import NcclCommunicator, NcclLog
 from chainerdoctor.findings import Evidence, Finding, Location, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.rules.logged import events
+from chainerdoctor.rules.logged import counted, events
 from chainerdoctor.rules.nccl_logged import comm_name, listed_ranks
 from chainerdoctor.snapshot import Snapshot
 
@@ -56,6 +56,12 @@ def ranks_never_finished(snapshot: Snapshot) -> Iterator[Finding]:
                 f"{comm_name(communicator)}",
                 f"Look at the last lines of {listed_ranks(missing[:1], communicator)}: it is dead or waits for a "
                 f"connection.",
-                (Evidence("finished", f"{len(communicator.finished)} ranks", f"{communicator.nranks} ranks"),),
+                (
+                    Evidence(
+                        "finished",
+                        f"{counted(len(communicator.finished), 'rank')}",
+                        f"{counted(communicator.nranks, 'rank')}",
+                    ),
+                ),
                 Location(communicator.path, communicator.line),
             )

@@ -7,7 +7,7 @@ from typing import Iterator
 from chainerdoctor.facts.log import NcclCommunicator, NcclLog
 from chainerdoctor.findings import Evidence, Finding, Location, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.rules.logged import events
+from chainerdoctor.rules.logged import counted, events
 from chainerdoctor.rules.nccl_logged import comm_name, listed_ranks
 from chainerdoctor.snapshot import Snapshot
 
@@ -39,9 +39,15 @@ def log_ends_in_start_up(snapshot: Snapshot) -> Iterator[Finding]:
         if communicator.unfinished and not ended and not communicator.log_goes_on:
             yield Finding(
                 listed_ranks(communicator.unfinished, communicator),
-                f"the log ends before {len(communicator.unfinished)} ranks finished the initialisation of "
+                f"the log ends before {counted(len(communicator.unfinished), 'rank')} finished the initialisation of "
                 f"{comm_name(communicator)}",
                 "If the file is whole, look at the last line of these ranks and run py-spy dump on them.",
-                (Evidence("finished", f"{len(communicator.finished)} ranks", f"{communicator.nranks} ranks"),),
+                (
+                    Evidence(
+                        "finished",
+                        f"{counted(len(communicator.finished), 'rank')}",
+                        f"{counted(communicator.nranks, 'rank')}",
+                    ),
+                ),
                 Location(communicator.path, communicator.line),
             )

@@ -24,7 +24,7 @@ def rank_failed(snapshot: Snapshot) -> Iterator[Finding]:
         who = events(snapshot, "mpi.who")
         ranks = [e.detail["rank"] for e in (*found, *who) if "rank" in e.detail]
         hosts = [e.detail["host"] for e in (*found, *who) if "host" in e.detail]
-        named = f"rank {ranks[0]}" if ranks else "a rank"
+        named = f"rank {ranks[0]}" if ranks else "the rank that failed"
         where = "/".join([*hosts[:1], *([f"rank {ranks[0]}"] if ranks else [])]) or speakers(found)
         yield Finding(
             where,
