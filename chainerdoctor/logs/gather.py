@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from chainerdoctor.facts import ERROR, Fact, Missing
 from chainerdoctor.facts import log as log_facts
-from chainerdoctor.facts.log import LogFile, LogsRecognised, NcclCommunicator
+from chainerdoctor.facts.log import LogFile, LogsRecognised, NcclCommunicator, NcclLog
 from chainerdoctor.logs.prefixes import Prefixes
 from chainerdoctor.logs.scan import Scanner
 from chainerdoctor.logs.stages import StageReader, Stages
@@ -111,6 +111,9 @@ def checked(snapshot: Snapshot) -> Tuple[Tuple[str, str], ...]:
         file = sighting.fact
         lines = f"{file.lines:,} lines, {file.unknown_lines:,} of them unknown"
         pairs.append((file.path if file.path != "-" else "standard input", f"{', '.join(file.kinds)} ({lines})"))
+    for log in snapshot.all(NcclLog):
+        if log.fact.left_out:
+            pairs.append(("left out", f"{log.fact.left_out:,} NCCL lines beyond what is kept of one log"))
     for communicator in snapshot.all(NcclCommunicator)[:COMMUNICATORS_NAMED]:
         pairs.append(("communicator", summary(communicator.fact)))
     more = len(snapshot.all(NcclCommunicator)) - COMMUNICATORS_NAMED

@@ -87,7 +87,9 @@ WORDINGS: Tuple[Wording, ...] = (
         "device",
     ),
     wording(
-        "kernel.machine_check", "hardware error", r"\[Hardware Error\]: .{0,80}(?:[Uu]ncorrect|[Ff]atal|Machine check)"
+        "kernel.machine_check",
+        "hardware error",
+        r"\[Hardware Error\]: .{0,80}(?:[Uu]ncorrect|[Ff]atal|Machine Check Exception)",
     ),
     wording("kernel.machine_check", "edac", r"EDAC .{0,60}\b(?P<count>\d+) UE\b"),
     wording(

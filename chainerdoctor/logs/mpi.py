@@ -178,7 +178,9 @@ WORDINGS: Tuple[Wording, ...] = (
         r"noticed that process rank (?P<rank>\d+) with PID \d+ on node (?P<host>\S{1,100})",
     ),
     wording("mpi.who", "process name", r"Process name: \[\S{0,80}?[@\[\]\d]{1,20},(?P<rank>\d+)\]"),
-    wording("mpi.who", "running at", r"(?:=\s+)?PID (?P<pid>\d+) RUNNING AT (?P<host>\S{1,100})"),
+    wording(
+        "mpi.who", "running at", r"(?:=\s+)?(?:RANK (?P<rank>\d+) )?PID (?P<pid>\d+) RUNNING AT (?P<host>\S{1,100})"
+    ),
     wording("mpi.who", "exit code", r"^=?\s*[Ee](?:XIT CODE|xit code): +(?P<code>\d+)"),
 )
 

@@ -155,7 +155,9 @@ def _comm(text: bytes) -> Optional[Message]:
     if found is None:
         return None
     rest = found["rest"]
-    state = "complete" if b"Init COMPLETE" in rest else "start" if b"Init START" in rest else ""
+    # NCCL 2.3 says "- COMPLETE", later ones "- Init COMPLETE", and "- Destroy COMPLETE" at the end.
+    complete = b"Init COMPLETE" in rest or rest.lstrip().startswith(b"- COMPLETE")
+    state = "complete" if complete else "start" if b"Init START" in rest else ""
     if not state:
         if b"estroy" in rest or b"Abort" in rest or b"Revoke" in rest or b"nNodes" in rest or b"Finalize" in rest:
             return _DULL

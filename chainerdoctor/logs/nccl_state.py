@@ -14,10 +14,10 @@ from chainerdoctor.facts.log import NcclCommunicator, NcclEdge, NcclLog, NcclPro
 from chainerdoctor.logs import nccl
 from chainerdoctor.logs.nccl import Edge
 
-MAX_PROCESSES = 8192
-MAX_THREADS = 20_000
+MAX_PROCESSES = 6000
+MAX_THREADS = 12_000
 MAX_COMMUNICATORS = 512
-MAX_EDGES = 120_000
+MAX_EDGES = 60_000
 MAX_OPS = 16_384
 #: So many collectives of each rank are compared with those of the others.
 OPS_KEPT = 32

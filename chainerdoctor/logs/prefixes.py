@@ -34,7 +34,7 @@ _TIME = re.compile(
     r"|\[?(?P<year>\d{4})[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T ](?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
     r"(?:[.,](?P<part>\d{1,9}))?(?P<zone>Z|[+-]\d\d:?\d\d)?\]?\s?"
     r"|\[?(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?(?P<month2>" + _MONTH + r")\s{1,2}(?P<day2>\d{1,2}) "
-    r"(?:(?P<year2>\d{4}) )?(?P<hour2>\d\d):(?P<minute2>\d\d):(?P<second2>\d\d)(?: (?P<year3>\d{4}))?\]?\s?"
+    r"(?:(?P<year2>\d{4}) )?(?P<hour2>\d\d):(?P<minute2>\d\d):(?P<second2>\d\d)(?:\.(?P<part2>\d{1,9}))?(?: (?P<year3>\d{4}))?\]?\s?"
     r"|\[\s{0,12}\d{1,9}\.\d{1,9}\]\s?"
     r"|<\d{1,3}>"
 )
@@ -133,7 +133,8 @@ class Prefixes:
         else:
             year = found["year2"] or found["year3"] or str(self._year or time.gmtime().tm_year)
             parts = (year, str(_MONTHS[found["month2"]]), *(found[k] for k in ("day2", "hour2", "minute2", "second2")))
-            zone, part = "", 0.0
+            zone = ""
+            part = float("0." + found["part2"]) if found["part2"] else 0.0
         key = (*parts, zone)
         if key not in self._seconds:
             if len(self._seconds) > 4096:

@@ -11,7 +11,7 @@ from typing import Callable, Dict, List, Optional, Tuple, Union
 
 from chainerdoctor.facts import Fact
 from chainerdoctor.facts.log import KernelLog, LauncherLog, LogFile, PythonLog
-from chainerdoctor.logs import ib, nccl, nccltests, nvidia_smi, topo
+from chainerdoctor.logs import ib, nccl, nccltests, nvidia_smi, nvidia_smi_more, topo
 from chainerdoctor.logs.events import Events
 from chainerdoctor.logs.nccl_state import NcclState
 from chainerdoctor.logs.nccl_warnings import warned
@@ -23,9 +23,8 @@ from chainerdoctor.logs.tracebacks import EXCEPTION
 from chainerdoctor.logs.wordings import Wording
 
 #: Bounds of the tables of what was already worked out; they are emptied when full.
-MAX_MESSAGES = 60_000
-MAX_HEADS = 20_000
-MAX_TEMPLATES = 20_000
+MAX_MESSAGES = 30_000
+MAX_TEMPLATES = 15_000
 
 _DIGITS = b"0123456789"
 _INFO = b"NCCL INFO "
@@ -44,6 +43,7 @@ _TEST_FAILURE = re.compile(
 )
 _OPENERS: Tuple[Callable[[str], Optional[Section]], ...] = (
     nvidia_smi.opened,
+    nvidia_smi_more.opened,
     topo.opened,
     ib.opened,
     nccltests.opened,
@@ -155,17 +155,20 @@ class Scanner:
     def _apply(self, message: nccl.Message, head: bytes, text: bytes, number: int) -> None:
         thread = self.nccl.thread(head, number)
         at_s = None
-        if message[0] in (nccl.COMM, nccl.EVENT):
+        if message[0] in (nccl.COMM, nccl.EVENT, nccl.NETWORK):
             before = self.prefixes.strip(decoded(head))
             at_s = before.at_s
-            if before.launcher:
-                self._flavours[before.launcher] = self._flavours.get(before.launcher, 0) + 1
+            self._flavour(before)
         if message[0] == nccl.EVENT:
             shown = decoded(head + _INFO + text)
             rank = thread.process.rank
             self.events.add(message[1], number, shown, host=thread.process.host, rank=rank, at_s=at_s)
             return
         self.nccl.apply(message, thread, number, at_s)
+
+    def _flavour(self, before: Prefixed) -> None:
+        if before.launcher:
+            self._flavours[before.launcher] = self._flavours.get(before.launcher, 0) + 1
 
     def _line(self, line: bytes, number: int) -> None:
         """The long way, for lines that are new, mean something, or lie in a section."""
@@ -200,8 +203,7 @@ class Scanner:
 
     def _classify(self, text: str) -> _Seen:
         before = self.prefixes.strip(text)
-        if before.launcher:
-            self._flavours[before.launcher] = self._flavours.get(before.launcher, 0) + 1
+        self._flavour(before)
         bare = before.text
         if not bare:
             return UNKNOWN if not before.kernel else KERNEL
@@ -330,6 +332,8 @@ class Scanner:
         counts = self._counts
         known = {name: counts[kind] for kind, name in _KIND_NAMES.items() if counts[kind]}
         known.update(self._sections)
+        if self._flavours:
+            known.setdefault("launcher", sum(self._flavours.values()))
         kinds = tuple(sorted(known, key=lambda name: (-known[name], name)))
         file = LogFile(
             self.path, self.reader.size_bytes, self.number, counts[UNKNOWN], kinds, tuple(self.reader.damage)

@@ -22,7 +22,11 @@ def rank_failed(snapshot: Snapshot) -> Iterator[Finding]:
     found = events(snapshot, "mpi.abort", "mpi.failed", "mpi.signal")
     if found:
         who = events(snapshot, "mpi.who")
-        ranks = [e.detail["rank"] for e in (*found, *who) if "rank" in e.detail]
+        ranks = [
+            e.detail.get("rank") or e.detail["tasks"]
+            for e in (*found, *who)
+            if "rank" in e.detail or "tasks" in e.detail
+        ]
         hosts = [e.detail["host"] for e in (*found, *who) if "host" in e.detail]
         named = f"rank {ranks[0]}" if ranks else "the rank that failed"
         where = "/".join([*hosts[:1], *([f"rank {ranks[0]}"] if ranks else [])]) or speakers(found)
