@@ -73,7 +73,8 @@ class NcclProcess(Fact):
     """One process (``host:pid``) as its NCCL lines describe it.
 
     ``interfaces`` and ``hcas`` are names in NCCL's order ("eth0", "mlx5_0:1/IB"); ``bootstrap`` is
-    ``(interface, address)``. ``lines`` maps the name of a field to the line where it was read.
+    ``(interface, address)``. ``gdr_disabled`` quotes where GPUDirect RDMA was refused, ``gdr_enabled`` says that it was
+    granted for some card. ``lines`` maps the name of a field to the line where it was read.
     """
 
     path: str
@@ -88,6 +89,7 @@ class NcclProcess(Fact):
     plugins: Tuple[str, ...] = ()
     settings: Dict[str, str] = field(default_factory=dict)
     gdr_disabled: Tuple[str, ...] = ()
+    gdr_enabled: bool = False
     nvls: Optional[bool] = None
     lines: Dict[str, int] = field(default_factory=dict)
 

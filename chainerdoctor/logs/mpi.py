@@ -50,6 +50,7 @@ WORDINGS: Tuple[Wording, ...] = (
         r"A daemon (?:\(pid \S{1,20}\) )?(?:died unexpectedly|on node .{1,80} failed to start)",
     ),
     wording("mpi.daemon_lost", "daemon", r"An (?:ORTE|PRTE) daemon has unexpectedly failed"),
+    wording("mpi.daemon_lost", "process manager error", r"process manager error waiting for completion"),
     wording("mpi.daemon_lost", "host key verification", r"Host key verification failed"),
     wording(
         "mpi.daemon_lost", "permission denied (", r"(?:^|: )Permission denied \((?:publickey|password|keyboard|gssapi)"
@@ -101,11 +102,10 @@ WORDINGS: Tuple[Wording, ...] = (
         r"|not built with SLURM)",
     ),
     wording("mpi.pmi", "pmix", r"application appears to have been direct launched using \"srun\""),
-    wording("mpi.singleton", "num process (comm_world)", r"Num process \(COMM_WORLD\): (?P<size>\d+)\s*$", "size"),
     wording(
         "mpi.truncated",
         "truncat",
-        r"MPI_ERR_TRUNCATE|[Mm]essage truncated; (?P<got>\d+) bytes received but buffer size is (?P<wanted>\d+)",
+        r"MPI_ERR_TRUNCATE|truncated; (?P<got>\d+) bytes received but buffer size is (?P<wanted>\d+)",
     ),
     wording("mpi.buffer_attached", "invalid buffer pointer", r"Invalid buffer pointer"),
     wording("mpi.fatal", "fatal error in", r"Fatal error in (?:internal_)?(?P<call>P?MPI\w{1,40})"),
@@ -135,7 +135,7 @@ WORDINGS: Tuple[Wording, ...] = (
     wording(
         "mpi.killed",
         "killed",
-        r"srun: error: (?P<host>\S{1,100}): tasks? (?P<tasks>[\d,-]{1,60}): (?:Out Of Memory|Killed)",
+        r"srun: error: (?P<host>\S{1,100}): tasks? (?P<tasks>[\d,-]{1,60}): Killed",
     ),
     wording(
         "mpi.out_of_memory",
@@ -177,7 +177,7 @@ WORDINGS: Tuple[Wording, ...] = (
         "noticed that process",
         r"noticed that process rank (?P<rank>\d+) with PID \d+ on node (?P<host>\S{1,100})",
     ),
-    wording("mpi.who", "process name", r"Process name: \[\S{0,80}?[@\[\]\d]{1,20},(?P<rank>\d+)\]"),
+    wording("mpi.who", "process name", r"Process name: \[\S{0,80},(?P<rank>\d+)\]\s*$"),
     wording(
         "mpi.who", "running at", r"(?:=\s+)?(?:RANK (?P<rank>\d+) )?PID (?P<pid>\d+) RUNNING AT (?P<host>\S{1,100})"
     ),

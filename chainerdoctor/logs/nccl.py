@@ -23,12 +23,13 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
     SETTING,
     PLUGIN,
     GDR_OFF,
+    GDR_ON,
     NVLS,
     CHANNELS,
     TIMINGS,
     COLLECTIVE,
     EVENT,
-) = range(18)
+) = range(19)
 
 Message = Tuple[int, Any]
 
@@ -201,6 +202,8 @@ def _net(text: bytes) -> Optional[Message]:
     if text.startswith(b"NET/IB"):
         if b"GPU Direct RDMA Disabled" in text:
             return (GDR_OFF, text.decode("utf-8", "replace").strip()[:200])
+        if b"GPU Direct RDMA Enabled" in text:
+            return (GDR_ON, None)
         hcas = tuple(h.decode() for h in _HCA.findall(text[:8000]))
         if hcas and (b": Using" in text[:20] or text.startswith(b"NET/IB: [")):
             return (IB_DEVICES, hcas)
@@ -283,8 +286,10 @@ def _search(text: bytes) -> Message:
         if found is not None:
             names: List[str] = ["coll", "collnet", "nvls", "p2p"]
             return (CHANNELS, {name: int(value) for name, value in zip(names, found.groups()) if value is not None})
-    if b"GPU Direct RDMA Disabled" in text:
-        return (GDR_OFF, text.decode("utf-8", "replace").strip()[:200])
+    if text.startswith(b"GPU Direct RDMA "):
+        if text.startswith(b"GPU Direct RDMA Disabled"):
+            return (GDR_OFF, text.decode("utf-8", "replace").strip()[:200])
+        return (GDR_ON, None)
     for event, pattern in _EVENTS:
         if pattern.search(text[:1000]):
             return (EVENT, event)

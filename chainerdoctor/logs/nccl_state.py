@@ -192,6 +192,8 @@ class NcclState:
             process.lines.setdefault("gdr_disabled", number)
             if payload not in process.gdr and len(process.gdr) < 8:
                 process.gdr.append(payload)
+        elif kind == nccl.GDR_ON:
+            process.values["gdr_enabled"] = True
         elif kind == nccl.NVLS:
             process.note("nvls", payload, number)
         elif kind == nccl.CHANNELS:
@@ -375,6 +377,7 @@ def _process_fact(path: str, process: Process) -> NcclProcess:
         plugins=tuple(process.plugins),
         settings=dict(process.settings),
         gdr_disabled=tuple(process.gdr),
+        gdr_enabled=bool(values.get("gdr_enabled")),
         nvls=values.get("nvls"),
         lines=dict(process.lines),
     )

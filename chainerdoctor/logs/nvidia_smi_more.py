@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from typing import Dict, List, Optional
 
-from chainerdoctor.facts.log import LoggedGpu
+from chainerdoctor.facts.log import LogEvent, LoggedGpu
 from chainerdoctor.logs.sections import MAX_FACTS, Section
 
 _MONITOR = re.compile(r"# gpu +(?:pwr|pid|sm|rxpci|mclk|gtemp|fb)\b")
 _MONITOR_ROW = re.compile(r" +\d{1,4}(?: +(?:-|\d{1,9}|[A-Za-z+]{1,3}|N/A)){2,40}(?: +\S.{0,60})?$|# Idx ")
+_FAILED = re.compile(
+    r"NVIDIA-SMI has failed because|Failed to initialize NVML: |Unable to determine the device handle for |"
+    r"No devices were found$"
+)
 _DEEPEST = 12
 
 #: XML name → what ``-q`` calls it, where the two differ by more than underscores.
@@ -29,6 +33,8 @@ def opened(text: str) -> Optional[Section]:
     start = text[:16]
     if start.startswith("<nvidia_smi_log"):
         return _Xml()
+    if text[:1] in "NFU" and _FAILED.match(text):
+        return _Failed()
     return _Monitor() if start[:5] == "# gpu" and _MONITOR.match(text) else None
 
 
@@ -84,6 +90,18 @@ class _Xml(Section):
 
     def close(self) -> None:
         self._flush()
+
+
+class _Failed(Section):
+    """nvidia-smi's own error messages."""
+
+    kind = "nvidia-smi"
+
+    def feed(self, text: str, number: int) -> bool:
+        if _FAILED.match(text) is None or len(self.facts) >= MAX_FACTS:
+            return False
+        self.facts.append(LogEvent("smi.failed", self.path, number, text[:300]))
+        return True
 
 
 class _Monitor(Section):

@@ -8,6 +8,7 @@ from typing import Tuple
 from chainerdoctor.logs.wordings import Wording, wording
 
 WORDINGS: Tuple[Wording, ...] = (
+    wording("mpi.singleton", "num process (comm_world)", r"Num process \(COMM_WORLD\): (?P<size>\d+)\s*$", "size"),
     wording(
         "python.gpu_memory",
         "out of memory",

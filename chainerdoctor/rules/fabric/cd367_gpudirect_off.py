@@ -26,7 +26,8 @@ def gpudirect_off(snapshot: Snapshot) -> Iterator[Finding]:
     """
 
     def off(process: NcclProcess) -> Optional[Tuple[str, str, str]]:
-        if not process.gdr_disabled or (process.network or "").startswith("Socket"):
+        # Refused for cards that are far away is as it should be while a near one is used.
+        if not process.gdr_disabled or process.gdr_enabled or (process.network or "").startswith("Socket"):
             return None
         return "GPUDirect", visible(process.gdr_disabled[0]), "gdr_disabled"
 

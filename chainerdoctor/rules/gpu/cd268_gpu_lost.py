@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from chainerdoctor.facts.log import KernelLog
+from chainerdoctor.facts.log import LogFile
 from chainerdoctor.findings import Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.rules.logged import told
 from chainerdoctor.snapshot import Snapshot
 
 
-@rule("CD268", Severity.ERROR, needs=(KernelLog,), since="0.1")
+@rule("CD268", Severity.ERROR, needs=(LogFile,), since="0.1")
 def gpu_lost(snapshot: Snapshot) -> Iterator[Finding]:
-    """The driver lost a GPU or could not start it.
+    """The driver lost a GPU, could not start it, or does not answer nvidia-smi.
 
     Why it hurts: the GPU is gone for every process until the machine is restarted; runs on it stop, and runs on
     the others of its node wait.
@@ -23,7 +23,7 @@ def gpu_lost(snapshot: Snapshot) -> Iterator[Finding]:
     """
     return told(
         snapshot,
-        ("kernel.fell_off_bus", "kernel.rm_init_failed"),
-        "the driver lost a GPU",
+        ("kernel.fell_off_bus", "kernel.rm_init_failed", "smi.failed"),
+        "the driver lost a GPU or does not answer",
         "Drain and restart the node; if it happens again, check the card's power and seating and have it replaced.",
     )
