@@ -121,7 +121,10 @@ class NcclCommunicator(Fact):
     two places, so that this is more than one communicator (or run). ``finished`` and ``unfinished`` are ranks
     whose initialisation did (not) come to its end in the log. ``where`` maps a rank to ``host/device/bus``.
     ``init_s`` is the longest duration of an initialisation and ``slowest`` its rank. ``last_ops`` maps a rank to
-    its last collective as ``opCount name count datatype``; ``mismatch`` holds two ranks that disagree on one opCount.
+    its last collective's opCount; ``mismatch`` holds two ranks that disagree on one opCount, as ``(rank, text, line)``
+    twice and the opCount. ``channels`` maps a kind of channel ("coll", "p2p", "nvls") to the largest number that a
+    rank printed, and "least coll" and so on to the smallest. ``log_goes_on`` says that many lines follow the last
+    one about an initialisation.
     """
 
     id: str

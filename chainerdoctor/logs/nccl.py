@@ -86,8 +86,12 @@ _EVENTS: Tuple[Tuple[str, re.Pattern[bytes]], ...] = (
     ("nccl.no_ibverbs", re.compile(rb"Failed to open libibverbs\.so|ibverbs.{0,40}cannot open shared object")),
     ("nccl.no_ib_device", re.compile(rb"NET/IB : No device found")),
     ("nccl.p2p_disabled", re.compile(rb"P2P is disabled between connected GPUs")),
-    ("nccl.ib_async_event", re.compile(rb"NET/IB : (?:\S{1,60} )?[Gg]ot (?:non-fatal )?async event ?: ?(?!client re)")),
-    ("nccl.import_failed", re.compile(rb"(?:MNNVL|CUMEM|cuMem).{0,60}(?:fail|not permitted|not supported)")),
+    (
+        "nccl.ib_async_event",
+        re.compile(
+            rb"NET/IB : (?:\S{1,60} )?[Gg]ot (?:non-fatal )?async event ?: ?(?!port active|LID|P_Key|SM change|client re|GID table|communication est)"
+        ),
+    ),
     ("nccl.connect_retry", re.compile(rb"(?:Call to connect|connect to \S{1,80}) returned [^,]{1,60}, retrying")),
 )
 

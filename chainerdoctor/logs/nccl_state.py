@@ -33,6 +33,10 @@ _Op = Tuple[int, str, int]
 _EDGES_KEPT_PER_FACT = 20_000
 
 
+#: Stands for the channels of an edge that is not kept.
+_DROPPED: List[int] = [0, 0]
+
+
 class Process:
     """A process that spoke; fields as in :class:`NcclProcess`."""
 
@@ -106,6 +110,7 @@ class NcclState:
         self.left_out = 0
         self.last_init_line = 0
         self._edges = 0
+        self._dropped = 0
         self._ops: Dict[Tuple[Process, bytes], Deque[Tuple[List[bytes], int]]] = {}
         self._nobody = Process("", 0, None)
         self._nobody_thread = Thread(self._nobody, 0)
@@ -145,6 +150,10 @@ class NcclState:
         """Slow half of the hot path in ``scan``: the first line of an edge in its thread."""
         if self._edges >= MAX_EDGES:
             self.left_out += 1
+            if self._dropped < MAX_EDGES:
+                # Known to be dropped: its further channels then take the fast path.
+                self._dropped += 1
+                thread.edges[edge] = _DROPPED
             return
         communicator = thread.communicator
         if communicator is not None:
@@ -246,6 +255,9 @@ class NcclState:
 
     def _hand_over(self, thread: Thread, communicator: Communicator) -> None:
         for edge, slot in thread.edges.items():
+            if slot is _DROPPED:
+                self._dropped -= 1
+                continue
             known = communicator.edges.get(edge)
             if known is None:
                 communicator.edges[edge] = slot
@@ -260,6 +272,9 @@ class NcclState:
         communicator.trees = max(communicator.trees, thread.trees)
         for name, value in thread.channels.items():
             communicator.channels[name] = max(value, communicator.channels.get(name, 0))
+            least = f"least {name}"
+            communicator.channels[least] = min(value, communicator.channels.get(least, value))
+        thread.channels = {}
 
     @staticmethod
     def _place(communicator: Communicator, rank: int, where: str) -> None:
@@ -307,6 +322,7 @@ class NcclState:
 
     def _leftover_threads(self) -> None:
         """Edges of threads that are not seen to finish go to their process's communicator, or to an open one."""
+        partners: List[Tuple[Communicator, int, str]] = []
         for thread in [*self.threads.values(), self._nobody_thread]:
             target = thread.communicator or thread.process.last
             if thread.edges or thread.rings:
@@ -326,10 +342,16 @@ class NcclState:
                     host = thread.process.host
                     if target.key == "unfinished":
                         self._place(target, speaker, f"{host}/{thread.process.device}/{bus}")
+                        if not edge.transport.startswith("NET/"):
+                            other, there = (edge.source, 0) if edge.receives else (edge.target, 1)
+                            partners.append((target, other, f"{host}/?/{edge.buses[there]}"))
                 unfinished = thread.started is None and thread.communicator is None and thread.process.last is None
                 if unfinished and thread.rank is not None:
                     target.started[thread.rank] = target.started.get(thread.rank, 0) + 1
                 self._hand_over(thread, target)
+        # Whoever is reached without the network is on the same host, even if it says nothing itself.
+        for communicator, rank, where in partners:
+            communicator.where.setdefault(rank, where)
 
     def _ops_by_communicator(self) -> Dict[int, Dict[int, List[_Op]]]:
         ordered: Dict[int, Dict[int, List[_Op]]] = {}

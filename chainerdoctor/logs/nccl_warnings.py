@@ -44,6 +44,12 @@ WARNINGS: Tuple[Tuple[str, re.Pattern[str]], ...] = tuple(
             r"rr (?P<vendor>\d+)",
         ),
         ("nccl.ib_completion", r"Got (?:completion|CQE) .{0,40}(?:status|error)"),
+        # Events that only tell of a change: nothing failed.
+        (
+            "nccl.ib_notice",
+            r"async event ?: ?(?:port active|LID change|P_Key change|SM change|client reregistration|GID table change|"
+            r"communication established)|GID table changed",
+        ),
         (
             "nccl.ib_async_event",
             r"NET/IB : (?:(?P<device>\S+) )?(?:[Gg]ot (?:non-fatal )?async event"

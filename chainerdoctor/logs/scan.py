@@ -23,7 +23,7 @@ from chainerdoctor.logs.tracebacks import EXCEPTION
 from chainerdoctor.logs.wordings import Wording
 
 #: Bounds of the tables of what was already worked out; they are emptied when full.
-MAX_MESSAGES = 30_000
+MAX_MESSAGES = 50_000
 MAX_TEMPLATES = 15_000
 
 _DIGITS = b"0123456789"
@@ -149,7 +149,9 @@ class Scanner:
         if len(self._messages) >= MAX_MESSAGES:
             self._messages.clear()
             self._parser.forget()
-        message = self._messages[text] = self._parser.parse(text)
+        message = self._parser.parse(text)
+        if message[0] != nccl.COMM:  # those are never the same twice
+            self._messages[text] = message
         return message
 
     def _apply(self, message: nccl.Message, head: bytes, text: bytes, number: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Dict, Iterator, Optional, Tuple
 
 from chainerdoctor.facts.log import NcclCommunicator, NcclLog
 from chainerdoctor.findings import Evidence, Finding, Location, Severity
@@ -29,14 +29,13 @@ def equal_host_names(snapshot: Snapshot) -> Iterator[Finding]:
         if communicator.mixed:
             continue  # rank 1 of one communicator is not rank 1 of another
         hosts = rank_hosts(communicator)
-        near = {
-            hosts.get(e.source) for e in communicator.edges if e.transport.startswith("P2P") and hosts.get(e.source)
-        }
+        pair = same_place(communicator)
+        if pair is None:
+            continue
         for edge in communicator.edges:
             host = hosts.get(edge.source)
-            # Between ranks of one machine NCCL takes the network only if P2P and shared memory are switched off; here
-            # P2P is in use on that "machine".
-            if edge.transport.startswith("NET/") and host and host == hosts.get(edge.target) and host in near:
+            # One GPU cannot be two ranks, and between ranks of one machine NCCL hardly ever takes the network.
+            if edge.transport.startswith("NET/") and host and host == hosts.get(edge.target):
                 yield Finding(
                     f"{host}/rank {edge.source} and rank {edge.target}",
                     f"several machines seem to be called {host}: ranks of one name talk over the network",
@@ -48,8 +47,18 @@ def equal_host_names(snapshot: Snapshot) -> Iterator[Finding]:
                             f"{edge.source} -> {edge.target} via {edge.transport}",
                             "P2P or SHM within a host",
                         ),
-                        Evidence("ranks", listed_ranks([edge.source, edge.target], communicator)),
+                        Evidence("one host name and one PCI bus", listed_ranks(pair, communicator), "different GPUs"),
                     ),
                     Location(communicator.path, edge.line),
                 )
                 break
+
+
+def same_place(communicator: NcclCommunicator) -> Optional[Tuple[int, int]]:
+    """Two ranks that claim the same GPU of the same host, if there are any."""
+    first: Dict[Tuple[str, str], int] = {}
+    for rank in sorted(int(r) for r in communicator.where):
+        host, _, bus = (communicator.where[str(rank)].split("/") + ["", ""])[:3]
+        if host and bus and first.setdefault((host, bus), rank) != rank:
+            return first[(host, bus)], rank
+    return None

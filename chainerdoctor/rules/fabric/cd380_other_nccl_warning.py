@@ -22,7 +22,7 @@ def other_nccl_warning(snapshot: Snapshot) -> Iterator[Finding]:
     """
     return told(
         snapshot,
-        ("nccl.warning", "nccl.no_transport", "nccl.mixed_devices", "nccl.no_interface", "nccl.import_failed"),
+        ("nccl.warning", "nccl.no_transport", "nccl.mixed_devices", "nccl.no_interface"),
         "NCCL warned of something else",
         "Search the text of the quoted line at github.com/NVIDIA/nccl/issues and look at the lines before it.",
     )
