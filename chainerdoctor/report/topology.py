@@ -69,7 +69,8 @@ def _title(communicator: NcclCommunicator) -> str:
     name = f"communicator {communicator.id}" if communicator.identified else "communicator"
     if communicator.mixed or communicator.instances > 1:
         name = f"{max(communicator.instances, 2)} or more communicators that this NCCL version does not tell apart"
-    parts = [f"{communicator.nranks or len(communicator.where)} ranks on {len(_nodes(communicator))} node(s)"]
+    ranks, nodes = communicator.nranks or len(communicator.where), len(_nodes(communicator))
+    parts = [f"{ranks} rank{'' if ranks == 1 else 's'} on {nodes} node{'' if nodes == 1 else 's'}"]
     if communicator.rings:
         parts.append(f"{len(communicator.rings)} rings")
     if communicator.trees:
@@ -151,6 +152,7 @@ def as_topology_svg(snapshot: Snapshot) -> str:
     place: Dict[int, Tuple[float, float]] = {}
     parts: List[str] = []
     boxes: List[str] = []
+    gpus: List[str] = []
     for index, (host, ranks) in enumerate(nodes.items()):
         x, y = 20 + index % columns * (box + 60), 60 + index // columns * (_ROW + 44)
         boxes.append(f'<rect x="{x}" y="{y}" width="{box}" height="{_ROW}" rx="6" class="node"/>')
@@ -159,7 +161,7 @@ def as_topology_svg(snapshot: Snapshot) -> str:
             cx, cy = x + 10 + _GPU * at + _GPU / 2 - 4, y + 58
             place[rank] = (cx, cy)
             label = f"rank {rank}, GPU {device} of {host}"
-            boxes.append(
+            gpus.append(
                 f'<g><title>{escape(label)}</title><circle cx="{cx:.0f}" cy="{cy}" r="15" class="gpu"/>'
                 f'<text x="{cx:.0f}" y="{cy + 4}" class="rank">{rank}</text></g>'
             )
@@ -181,7 +183,7 @@ def as_topology_svg(snapshot: Snapshot) -> str:
         )
     title = _title(communicator)
     head = f'<text x="20" y="24" class="title">{escape(title)}</text>'
-    return _svg(max(width, 20 + 7 * len(title)), height, [head, *legend, *parts, *boxes], title)
+    return _svg(max(width, 20 + 7 * len(title)), height, [head, *legend, *boxes, *parts, *gpus], title)
 
 
 def _pairs(communicator: NcclCommunicator) -> Dict[Tuple[int, int], Tuple[str, int]]:
