@@ -48,7 +48,8 @@ def command(
     FILE can be gzipped; '-' is standard input. Several files are judged together.
     """
     from chainerdoctor import __version__
-    from chainerdoctor.cli.options import deliver, write_file, write_text
+    from chainerdoctor.cli.options import deliver, usage_errors, write_file, write_text
+    from chainerdoctor.cli.progress import reading_progress
     from chainerdoctor.findings import Report
     from chainerdoctor.judging import judge
     from chainerdoctor.logs.gather import checked, log_rules, read_logs
@@ -56,9 +57,11 @@ def command(
     from chainerdoctor.logs.stages import StageLogError
     from chainerdoctor.rules import selected
 
+    with usage_errors():
+        rules = selected(log_rules(), report_options.select, report_options.ignore)
     try:
-        with _Meter() as meter:
-            snapshot = read_logs(files, stage_log=stage_log, utc_offset_s=_offset(utc_offset), progress=meter.show)
+        with reading_progress() as progress:
+            snapshot = read_logs(files, stage_log=stage_log, utc_offset_s=_offset(utc_offset), progress=progress)
     except (LogReadError, StageLogError) as error:
         raise click.UsageError(str(error)) from None
     if save is not None:
@@ -72,7 +75,6 @@ def command(
             write_text(as_topology(snapshot) + "\n")
         else:
             write_file(topology, as_topology(snapshot))
-    rules = selected(log_rules(), report_options.select, report_options.ignore)
     verdicts = judge(snapshot, rules)
     report = Report(__version__, "check-log", snapshot.id, snapshot.taken_at, verdicts, checked(snapshot))
     deliver(report, report_options)
@@ -89,33 +91,3 @@ def _offset(text: Optional[str]) -> Optional[int]:
     if text == "Z":
         return 0
     return (-1 if found[1] == "-" else 1) * (int(found[2]) * 3600 + int(found[3]) * 60)
-
-
-class _Meter:
-    """How far reading has come, on standard error, if that is a terminal and it takes longer than two seconds."""
-
-    def __init__(self) -> None:
-        import sys
-        import time
-
-        self._clock = time.monotonic
-        self._stream = sys.stderr
-        self._next = self._clock() + 2.0 if sys.stderr.isatty() else float("inf")
-        self._shown = False
-
-    def __enter__(self) -> _Meter:
-        return self
-
-    def show(self, path: str, size: int) -> None:
-        """``size`` bytes of ``path`` are read."""
-        now = self._clock()
-        if now >= self._next:
-            self._next = now + 0.5
-            self._shown = True
-            self._stream.write(f"\rreading {path[-50:]}: {size / 1e6:,.0f} MB\x1b[K")
-            self._stream.flush()
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import List
 
 from chainerdoctor.facts import Fact
@@ -10,7 +11,7 @@ from chainerdoctor.facts import Fact
 MAX_FACTS = 4096
 
 
-class Section:
+class Section(abc.ABC):
     """Gets its first line and those after it until it refuses one; then ``close`` and ``facts``.
 
     ``path`` and ``line`` (of the first line) are set by the caller before the first ``feed``.
@@ -23,9 +24,9 @@ class Section:
         self.line = 0
         self.facts: List[Fact] = []
 
+    @abc.abstractmethod
     def feed(self, text: str, number: int) -> bool:
         """Take a line without launcher prefix; false if it is no longer the section's."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """The section has ended: turn what was gathered into facts."""
