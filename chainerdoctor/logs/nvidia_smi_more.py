@@ -103,6 +103,9 @@ class _Failed(Section):
         self.facts.append(LogEvent("smi.failed", self.path, number, text[:300]))
         return True
 
+    def close(self) -> None:
+        """Each line is a fact of its own already."""
+
 
 class _Monitor(Section):
     """Rows of a monitor: recognised, so that they do not count as unknown; there is nothing in them to judge."""
@@ -111,3 +114,6 @@ class _Monitor(Section):
 
     def feed(self, text: str, number: int) -> bool:
         return text[:5] == "# gpu" or _MONITOR_ROW.match(text) is not None
+
+    def close(self) -> None:
+        """Nothing was gathered."""

@@ -28,5 +28,6 @@ class Section(abc.ABC):
     def feed(self, text: str, number: int) -> bool:
         """Take a line without launcher prefix; false if it is no longer the section's."""
 
+    @abc.abstractmethod
     def close(self) -> None:
         """The section has ended: turn what was gathered into facts."""

@@ -37,7 +37,8 @@ def nccl_versions_differ(snapshot: Snapshot) -> Iterator[Finding]:
     Why it hurts: NCCL refuses to start, or (older versions) hangs or corrupts data.
 
     How to mend it: install one NCCL on all hosts and see which one is
-    loaded: nccl.get_version() (from cupy.cuda import nccl) on each; look at LD_LIBRARY_PATH, LD_PRELOAD and pip's nvidia-nccl wheels.
+    loaded: nccl.get_version() (from cupy.cuda import nccl) on each; look at LD_LIBRARY_PATH, LD_PRELOAD and pip's
+    nvidia-nccl wheels.
 
     Source: NVIDIA/nccl#286; src/init.cc
     """

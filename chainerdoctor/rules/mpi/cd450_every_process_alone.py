@@ -17,8 +17,8 @@ def every_process_alone(snapshot: Snapshot) -> Iterator[Finding]:
 
     Why it hurts: the launcher and mpi4py belong to different MPIs: N independent trainings run instead of one.
 
-    How to mend it: use the mpiexec of the MPI that mpi4py was built with: compare mpiexec --version with MPI.Get_library_version()
-    (from mpi4py import MPI).
+    How to mend it: use the mpiexec of the MPI that mpi4py was built with: compare mpiexec --version with
+    MPI.Get_library_version() (from mpi4py import MPI).
 
     Source: mpi4py#155; chainermn examples
     """
