@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from typing import Dict, Iterable, List, Tuple, Type
+from typing import Dict, Iterable, List, Optional, Tuple, Type
 
 from chainerdoctor import __version__
 from chainerdoctor.facts import Fact, Missing
@@ -53,13 +53,18 @@ def _why_unseen(unseen: List[Type[Fact]], missing: Dict[str, List[Sighting[Missi
     return f"{first.probe}: {first.detail or first.reason}", any(s.fact.blind for s in told)
 
 
-def report_on(snapshot: Snapshot, rules: Iterable[Rule], command: str) -> Report:
-    """Judge a snapshot and put the verdicts, its overview and its identity into a report."""
+def report_on(
+    snapshot: Snapshot, rules: Iterable[Rule], command: str, checked: Optional[Tuple[Tuple[str, str], ...]] = None
+) -> Report:
+    """Judge a snapshot and put the verdicts, its overview and its identity into a report.
+
+    ``checked`` are the head's (label, value) pairs where a command has better ones than the overview of a cluster.
+    """
     return Report(
         tool=f"chainerdoctor {__version__}",
         command=command,
         snapshot_id=snapshot.id,
         taken_at=snapshot.taken_at,
         verdicts=judge(snapshot, rules),
-        checked=overview(snapshot),
+        checked=overview(snapshot) if checked is None else checked,
     )
