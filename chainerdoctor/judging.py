@@ -10,7 +10,7 @@ from chainerdoctor.facts import Fact, Missing
 from chainerdoctor.findings import CRASHED, FOUND, PASSED, SKIPPED, Report, Verdict
 from chainerdoctor.overview import overview
 from chainerdoctor.rules import Rule
-from chainerdoctor.snapshot import Sighting, Snapshot
+from chainerdoctor.snapshot import Sighting, Snapshot, without_garbage_collection
 
 
 def judge(snapshot: Snapshot, rules: Iterable[Rule]) -> Tuple[Verdict, ...]:
@@ -64,11 +64,12 @@ def report_on(
 
     ``checked`` are the head's (label, value) pairs where a command has better ones than the overview of a cluster.
     """
-    return Report(
-        tool=f"chainerdoctor {__version__}",
-        command=command,
-        snapshot_id=snapshot.id,
-        taken_at=snapshot.taken_at,
-        verdicts=judge(snapshot, rules),
-        checked=overview(snapshot) if checked is None else checked,
-    )
+    with without_garbage_collection():
+        return Report(
+            tool=f"chainerdoctor {__version__}",
+            command=command,
+            snapshot_id=snapshot.id,
+            taken_at=snapshot.taken_at,
+            verdicts=judge(snapshot, rules),
+            checked=overview(snapshot) if checked is None else checked,
+        )
