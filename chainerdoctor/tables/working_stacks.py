@@ -61,7 +61,8 @@ class Stack:
     """A set of versions.
 
     ``python`` may differ from the one asked for: ``python_reason`` says why it is what it is. ``cuda`` is the toolkit
-    whose libraries the set uses (``"12.4"``), ``None`` for a set without a GPU. With ``compat`` programs have to be started by ``chainerdoctor run --compat``.
+    whose libraries the set uses (``"12.4"``), ``None`` for a set without a GPU. With ``compat`` programs have to be
+    started by ``chainerdoctor run --compat``.
     """
 
     title: str
