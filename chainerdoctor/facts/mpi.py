@@ -64,7 +64,7 @@ class RankOutcome(Fact):
     """How one rank's report ended, as the machine that gathered it saw.
 
     ``state`` is ``complete``, ``partial`` (it began and never finished), ``silent`` (nothing came), ``damaged`` (pieces
-    arrived that could not be put together), ``died`` (the launcher says so) or ``cut`` (ended by the launcher because
+    arrived that could not be put together), ``died`` (its witness or the launcher says so) or ``cut`` (ended by the launcher because
     another rank died). ``detail`` is for people.
     """
 

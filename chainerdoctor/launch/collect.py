@@ -42,31 +42,25 @@ class Launch:
 
 @dataclass(frozen=True)
 class Obituary:
-    """What a launcher says of the rank that it lost first: its rank, or the pid and host of it."""
+    """What a launcher says of the rank that it lost first."""
 
-    rank: Optional[int]
-    pid: int
-    host: str
+    rank: int
     how: str
 
 
-#: MPICH's Hydra, then Open MPI 4 and 5.
-_HYDRA = re.compile(r"=\s+PID (\d+) RUNNING AT (\S+)\s*\n=\s+(EXIT CODE: \d+)")
-_OPEN_MPI = re.compile(r"process rank (\d+) with PID (\d+) on node (\S+) (exited on signal \d+[^.\n]*)")
+#: Open MPI 4, then 5. MPICH's notice is not read: where all ranks end at once it names any of them.
+_OPEN_MPI = re.compile(r"process rank (\d+) with PID \d+ on node \S+ (exited on signal \d+[^.\n]*)")
 _PRTE = re.compile(r"Process name: \[\S+,(\d+)\]\s*\n\s*(Exit code:\s+\d+)")
 
 
 def obituary_in(text: str) -> Optional[Obituary]:
     """Find the launcher's notice of a rank's death in what it printed."""
-    found = _HYDRA.search(text)
-    if found:
-        return Obituary(None, int(found.group(1)), found.group(2), f"mpiexec says: {found.group(3).lower()}")
     found = _OPEN_MPI.search(text)
     if found:
-        return Obituary(int(found.group(1)), int(found.group(2)), found.group(3), f"mpiexec says: {found.group(4)}")
+        return Obituary(int(found.group(1)), f"mpiexec says: {found.group(2)}")
     found = _PRTE.search(text)
     if found:
-        return Obituary(int(found.group(1)), 0, "", f"mpiexec says: {' '.join(found.group(2).lower().split())}")
+        return Obituary(int(found.group(1)), f"mpiexec says: {' '.join(found.group(2).lower().split())}")
     return None
 
 
@@ -76,7 +70,7 @@ class _Shard:
 
     node: str = ""
     boot: str = ""
-    pid: int = 0
+    died: str = ""
     final: bool = False
     sightings: List[Sighting[Fact]] = field(default_factory=list)
     malformed: int = 0
@@ -110,18 +104,19 @@ class Gathering:
         hello = content.get("hello")
         if isinstance(hello, dict):
             shard.node, shard.boot = str(hello.get("node", "")), str(hello.get("boot", ""))
-            shard.pid = hello["pid"] if type(hello.get("pid")) is int else 0
         for raw in content.get("sightings", ()):
             try:
                 shard.sightings.append(sighting_from_json(raw))
             except CodecError:
                 shard.malformed += 1
         shard.final = shard.final or content.get("final") is True
+        if isinstance(content.get("died"), str):
+            shard.died = content["died"]
 
     @property
     def complete(self) -> int:
-        """How many ranks have handed in everything."""
-        return sum(shard.final for shard in self._shards.values())
+        """How many ranks have handed in everything that they ever will."""
+        return sum(shard.final or bool(shard.died) for shard in self._shards.values())
 
     @property
     def noise(self) -> str:
@@ -131,7 +126,6 @@ class Gathering:
     def sightings(self, obituary: Optional[Obituary] = None) -> Iterator[Sighting[Fact]]:
         """Everything gathered, rank by rank, with nodes named apart and the outcome of each rank."""
         labels = self._labels()
-        dead = None if obituary is None else self._rank_of(obituary)
         incomplete = self._reader.incomplete()
         clocks: Dict[str, Tuple[float, float]] = {}
         for rank in range(self._ranks):
@@ -143,22 +137,15 @@ class Gathering:
                 low, high = clocks.get(label, (float("-inf"), float("inf")))
                 clocks[label] = (max(low, shard.clock_low_s), min(high, shard.clock_high_s))
             outcome = _outcome(rank, shard, incomplete.get(rank))
-            if outcome.state not in ("complete", "damaged") and obituary is not None and dead is not None:
+            if outcome.state not in ("complete", "damaged", "died") and obituary is not None:
                 # Launchers end all ranks when one dies: that one is the culprit, the others are its victims.
-                detail = obituary.how if rank == dead else f"ended by the launcher because rank {dead} died"
-                outcome = RankOutcome(rank, "died" if rank == dead else "cut", detail)
+                own = rank == obituary.rank
+                detail = obituary.how if own else f"ended by the launcher because rank {obituary.rank} died"
+                outcome = RankOutcome(rank, "died" if own else "cut", detail)
             yield Sighting(label, rank, "launch", self._began_at_s, 0.0, outcome)
         for label, (low, high) in clocks.items():
             if label and low <= high:
                 yield Sighting(label, None, "launch", self._began_at_s, 0.0, ClockOffset(low, high))
-
-    def _rank_of(self, obituary: Obituary) -> Optional[int]:
-        if obituary.rank is not None:
-            return obituary.rank if obituary.rank < self._ranks else None
-        host = obituary.host.split(".")[0]
-        return next(
-            (r for r, s in self._shards.items() if s.pid == obituary.pid and s.node.split(".")[0] == host), None
-        )
 
     def snapshot(self, outcome: LauncherOutcome, command: str, obituary: Optional[Obituary] = None) -> Snapshot:
         """Everything gathered, and how the launcher ended, as one snapshot."""
@@ -184,6 +171,8 @@ class Gathering:
 def _outcome(rank: int, shard: Optional[_Shard], pieces: Optional[Tuple[int, int]]) -> RankOutcome:
     if shard is not None and shard.final and not shard.malformed:
         return RankOutcome(rank, "complete", "")
+    if shard is not None and shard.died:
+        return RankOutcome(rank, "died", shard.died)
     if shard is not None and shard.malformed:
         return RankOutcome(rank, "damaged", f"{shard.malformed} of its facts could not be read")
     if pieces is not None:

@@ -56,8 +56,12 @@ class FrameReader:
         self._done: Set[Tuple[int, int]] = set()
         #: Frames whose checksum was wrong; a second copy usually makes up for them.
         self.damaged = 0
-        #: The last of what was printed between frames, at most 16 KiB.
-        self.noise = b""
+        self._noise = b""
+
+    @property
+    def noise(self) -> bytes:
+        """The last of what was printed between frames (and what could still become one), at most 16 KiB."""
+        return (self._noise + self._buffer)[-16384:]
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """Give the messages that these bytes complete. Never raises, whatever the bytes are."""
@@ -82,7 +86,7 @@ class FrameReader:
     def _add_noise(self, data: bytes) -> None:
         data = re.sub(rb"\n{2,}", b"\n", data)
         if data.strip():
-            self.noise = (self.noise + data)[-16384:]
+            self._noise = (self._noise + data)[-16384:]
 
     def _take(self, found: re.Match[bytes]) -> Optional[Message]:
         rank_text, message_text, part_text, parts_text, crc, payload = (g.decode("ascii") for g in found.groups())

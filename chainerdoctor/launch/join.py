@@ -31,6 +31,7 @@ from chainerdoctor.launch.agent import Sender, look
 from chainerdoctor.launch.collect import Gathering
 from chainerdoctor.launch.identity import identity
 from chainerdoctor.launch.shelter import end_through_c
+from chainerdoctor.launch.witness import end_at
 from chainerdoctor.snapshot import Sighting, Snapshot, sighting_to_json
 
 #: Variables that are the same on all ranks of a job and differ between jobs.
@@ -106,6 +107,7 @@ class _Exchange(threading.Thread):
             try:
                 os.close(self._records)
                 os.close(self._shard_write)
+                end_at(until_s + 5.0)
                 _exchange_by_mpi(told, until_s, shard_read, records_write)
                 end_through_c()
             finally:

@@ -19,6 +19,7 @@ from typing import Dict, Iterable, Iterator, List, Optional
 from chainerdoctor.codec import fact_from_json, fact_to_json
 from chainerdoctor.facts import CRASHED, DENIED, ERROR, TIMEOUT, Fact, Missing
 from chainerdoctor.host import Host
+from chainerdoctor.launch.witness import end_at
 from chainerdoctor.probes import Probe, Unseen
 from chainerdoctor.snapshot import Sighting
 
@@ -81,6 +82,8 @@ def _start(probe: Probe, host: Host, left_s: float) -> _Child:
             os.close(facts_read)
             os.close(errors_read)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            # Timers are not inherited: if the agent is killed, nobody else would end a probe that hangs.
+            end_at(began_s + min(probe.deadline_s, left_s) + 2.0)
             with os.fdopen(facts_write, "wb", buffering=0) as out:
                 for raw in _see(probe, host):
                     out.write(json.dumps(raw).encode() + b"\n")

@@ -37,10 +37,19 @@ if fault and rank == os.environ.get("FAULTY_RANK") and not os.environ.get("FAULT
         time.sleep(3600)
     if fault == "exit":
         os._exit(0)
-    if fault == "killed":
+    if fault.startswith("killed"):
         def die():
-            time.sleep(0.25)
-            os.kill(os.getpid(), signal.SIGKILL)
+            # The agent is the only child of the launcher's process, which is its witness.
+            while True:
+                with open("/proc/self/task/%d/children" % os.getpid()) as file:
+                    children = file.read().split()
+                if children:
+                    break
+                time.sleep(0.01)
+            time.sleep(0.1)
+            os.kill(int(children[0]), signal.SIGKILL)
+            if fault == "killed-whole":
+                os.kill(os.getpid(), signal.SIGKILL)
         threading.Thread(target=die, daemon=True).start()
     if fault == "garbage":
         def shout():

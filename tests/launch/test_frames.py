@@ -106,3 +106,9 @@ def test_noise_is_kept_and_bounded() -> None:
     assert len(reader.noise) <= 16384 + 4096
     reader, _ = read(b"mpiexec: something went wrong\n" + b"".join(frames(0, 0, 1)))
     assert b"something went wrong" in reader.noise
+
+
+def test_noise_after_a_frame_that_was_cut_off_for_good_is_kept() -> None:
+    # A rank that is killed in the middle of a frame, and the launcher's obituary right behind it.
+    reader, _ = read(frames(0, 0, CONTENT)[0][:200] + b"\n=   PID 77 RUNNING AT node1\n=   EXIT CODE: 9\n")
+    assert b"PID 77 RUNNING AT node1" in reader.noise

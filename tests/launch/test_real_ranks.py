@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
+from typing import Iterator, Set
 
 import pytest
 from conftest import openmpi_python
@@ -27,7 +29,7 @@ EXPECTED = {"CD513", "CD501"}
 def test_healthy_ranks(mpi_python, check_cluster) -> None:
     done = check_cluster(mpi_python, "-n", "4", "--format", "json")
     assert done.returncode in (0, 1), done.stderr
-    assert set(found(done)) <= EXPECTED
+    assert set(found(done)) <= EXPECTED, found(done)
     assert done.stderr == ""
     checked = {pair["label"]: pair["value"] for pair in report(done)["checked"]}
     assert checked["looked at"].startswith("4 ranks on 1 node")
@@ -47,7 +49,7 @@ def test_joined_ranks_report_once(mpi_python, check_cluster) -> None:
     checked = {pair["label"]: pair["value"] for pair in report(done)["checked"]}  # one JSON document, not three
     assert checked["looked at"].startswith("3 ranks on 1 node")
     assert "joined" in checked["launcher"]
-    assert set(found(done)) <= EXPECTED
+    assert set(found(done)) <= EXPECTED, found(done)
     assert not list(Path("/tmp").glob(f"chainerdoctor-{os.getuid()}-*/rank-*"))
 
 
@@ -55,7 +57,39 @@ def test_rank_killed(mpi_python, check_cluster, faulty) -> None:
     done = check_cluster(mpi_python, "-n", "3", "--format", "json", "--timeout", "30", env=faulty("killed", 1))
     assert done.returncode == 1, done.stderr
     (finding,) = found(done)["CD002"]
-    assert finding["where"].endswith("rank 1")  # the culprit alone, although launchers end all ranks with it
+    assert finding["where"].endswith("rank 1")  # the culprit alone
+    assert "SIGKILL" in finding["evidence"][0]["seen"]
+
+
+def test_whole_rank_killed(mpi_python, check_cluster, faulty) -> None:
+    """The launcher's own child dies. Hydra then ends all ranks and does not know which one it was."""
+    done = check_cluster(mpi_python, "-n", "3", "--format", "json", "--timeout", "20", env=faulty("killed-whole", 1))
+    assert done.returncode == 1, done.stderr
+    wheres = " ".join(f["where"] for f in found(done)["CD002"])
+    assert re.search(r"rank 1|ranks 0–[12]|1–2", wheres)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    """Whatever happens to ranks, no agent may outlive the command by more than its own deadline's end."""
+    before = agents()
+    yield
+    until = time.monotonic() + 5
+    while agents() - before and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not agents() - before
+
+
+def agents() -> Set[str]:
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes()
+        except OSError:
+            continue
+        if b"chainerdoctor.launch.agent" in command:
+            found.add(path.parent.name)
+    return found
 
 
 def test_rank_sleeps_past_the_deadline(mpi_python, check_cluster, faulty) -> None:
@@ -82,7 +116,7 @@ def test_rank_exits_early(mpi_python, check_cluster, faulty) -> None:
 def test_garbage_in_the_stream_loses_nothing(mpi_python, check_cluster, faulty) -> None:
     done = check_cluster(mpi_python, "-n", "3", "--format", "json", env=faulty("garbage", 1))
     assert done.returncode in (0, 1), done.stderr
-    assert set(found(done)) <= EXPECTED
+    assert set(found(done)) <= EXPECTED, found(done)
     checked = {pair["label"]: pair["value"] for pair in report(done)["checked"]}
     assert checked["looked at"].startswith("3 ranks on 1 node")
 
@@ -118,7 +152,7 @@ def test_without_mpi_the_ranks_are_plain_processes(check_cluster) -> None:
     done = check_cluster(sys.executable, "-n", "2", "--launcher", "local", "--format", "json")
     checked = {pair["label"]: pair["value"] for pair in report(done)["checked"]}
     assert checked["launcher"] == "local"
-    assert set(found(done)) <= EXPECTED
+    assert set(found(done)) <= EXPECTED, found(done)
 
 
 @pytest.mark.parametrize("count", [1, 8])
@@ -126,4 +160,4 @@ def test_one_rank_and_more_ranks_than_cores(check_cluster, count: int) -> None:
     done = check_cluster(sys.executable, "-n", str(count), "--format", "json")
     checked = {pair["label"]: pair["value"] for pair in report(done)["checked"]}
     assert checked["looked at"].startswith(f"{count} rank")
-    assert set(found(done)) <= EXPECTED
+    assert set(found(done)) <= EXPECTED, found(done)
