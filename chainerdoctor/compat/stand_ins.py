@@ -93,9 +93,10 @@ def _fits(have: str, operator: str, wanted: str) -> bool:
             one >= other and leading_numbers(have)[: len(leading_numbers(wanted)) - 1] == leading_numbers(wanted)[:-1]
         )
     outcomes: Dict[str, bool] = {
-        "<": one < other,
+        # PEP 440: neither 8.0rc1 is "< 8.0" nor 8.0.post1 "> 8.0", so only the numbers count.
+        "<": one[0] < other[0],
         "<=": one <= other,
-        ">": one > other,
+        ">": one[0] > other[0],
         ">=": one >= other,
         "==": one == other,
         "!=": one != other,
