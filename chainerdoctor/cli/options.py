@@ -101,11 +101,12 @@ def usage_errors() -> Iterator[None]:
     """Turn the errors by which layers below refuse a wish into one line and exit code 2."""
     from chainerdoctor.launch.collect import LaunchError
     from chainerdoctor.launch.hosts import HostsError
+    from chainerdoctor.rules import SelectionError
     from chainerdoctor.snapshot import SnapshotError
 
     try:
         yield
-    except (SnapshotError, HostsError, LaunchError) as error:
+    except (SnapshotError, HostsError, LaunchError, SelectionError) as error:
         raise click.UsageError(str(error)) from None
 
 
