@@ -17,7 +17,7 @@ _BUILD_VARIABLES = 'PIP_CONSTRAINT="$PWD/build-constraint.txt" PIP_BUILD_CONSTRA
 def as_terminal(stack: Stack, width: int) -> str:
     """For people: each pin with its reason, the notes, and the command to type."""
     width = max(20, width)
-    lines = [stack.title, ""]
+    lines = [*textwrap.wrap(stack.title, width, break_on_hyphens=False), ""]
     rows = [(f"Python {_python(stack)}", stack.python_reason)]
     rows += [(pin.requirement, pin.reason) for pin in stack.pins]
     column = max(len(name) for name, _ in rows) + 2
@@ -31,7 +31,12 @@ def as_terminal(stack: Stack, width: int) -> str:
     for note in stack.notes:
         lines += ["", *_indented(note, width, "", "")]
     # The command is one line however narrow the terminal is: it is there to be copied.
-    lines += ["", "Install it, in an environment of its own:", "  " + stack.pip_command, ""]
+    lines += [
+        "",
+        f"Install it, in an environment of its own with Python {_python(stack)}:",
+        "  " + stack.pip_command,
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -40,7 +45,7 @@ def as_requirements(stack: Stack) -> str:
     lines = _head(stack, "requirements.txt")
     lines += [
         f"#   echo '{SETUPTOOLS}' > build-constraint.txt",
-        f"#   {_BUILD_VARIABLES} python{_python(stack)} -m pip install -r requirements.txt",
+        f"#   {_BUILD_VARIABLES} python -m pip install -r requirements.txt",
     ]
     for pin in stack.pins:
         lines += ["", *_comment(pin.reason), pin.requirement]

@@ -86,7 +86,8 @@ class Stack:
         Chainer's setup.py finds pkg_resources everywhere.
         """
         wanted = " ".join(_quoted(requirement) for requirement in self.requirements)
-        python = f"python{self.python[0]}.{self.python[1]}"
+        # Virtual environments have a python3.N from Python 3.9 on; before, that name would reach past them.
+        python = "python" if self.python < (3, 9) else f"python{self.python[0]}.{self.python[1]}"
         return (
             f"echo '{SETUPTOOLS}' > build-constraint.txt && "
             'PIP_CONSTRAINT="$PWD/build-constraint.txt" PIP_BUILD_CONSTRAINT="$PWD/build-constraint.txt" '

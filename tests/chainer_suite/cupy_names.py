@@ -60,7 +60,9 @@ def _aliases(tree: ast.AST) -> Dict[str, str]:
 def _names(node: ast.AST, aliases: Dict[str, str]) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (n.name for n in node.names if n.name.split(".")[0] in ("cupy", "cupyx"))
-    elif isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] in ("cupy", "cupyx"):
+    elif (
+        isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] in ("cupy", "cupyx")
+    ):
         yield from (f"{node.module}.{n.name}" for n in node.names)
     elif isinstance(node, ast.Attribute):
         text = _dotted(node)
@@ -107,7 +109,9 @@ def main() -> int:
     import cupy
     from chainer.backends import cuda
 
-    print(f"CuPy {cupy.__version__}, NumPy {importlib.import_module('numpy').__version__}, Python {sys.version.split()[0]}")
+    print(
+        f"CuPy {cupy.__version__}, NumPy {importlib.import_module('numpy').__version__}, Python {sys.version.split()[0]}"
+    )
     print(f"chainer.backends.cuda: available {cuda.available}, cudnn_enabled {cuda.cudnn_enabled}")
     if not cuda.available:
         print(f"  because: {cuda._resolution_error!r}")
@@ -126,7 +130,9 @@ def main() -> int:
     print(f"{len(names)} names, {len(missing)} do not resolve, {len(unexpected)} of them unexpected")
     if not cuda.cudnn_enabled:
         # Plain Chainer raises NameError here; with cuDNN the answer needs a device.
-        print("should_use_cudnn_tensor_core:", cuda.should_use_cudnn_tensor_core(importlib.import_module("numpy").float16))
+        print(
+            "should_use_cudnn_tensor_core:", cuda.should_use_cudnn_tensor_core(importlib.import_module("numpy").float16)
+        )
     return int(bool(unexpected) or not cuda.available)
 
 
