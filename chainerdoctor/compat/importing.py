@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import sys
+import threading
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 
@@ -21,6 +22,8 @@ class Finder(importlib.abc.MetaPathFinder):
     def __init__(self) -> None:
         self.applied: List[str] = []
         self._patches: Optional[Dict[str, Tuple[Patch, ...]]] = None
+        # Two threads may import chainer and chainermn at once: the second has to wait until all is ready.
+        self._starting = threading.RLock()
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
@@ -28,9 +31,10 @@ class Finder(importlib.abc.MetaPathFinder):
         """``None`` (leave it to the others) for whatever is not Chainer's or needs nothing."""
         if fullname.partition(".")[0] not in _ROOTS:
             return None
-        if self._patches is None:
-            self._patches = self._start()
-        patches = self._patches.get(fullname)
+        with self._starting:
+            if self._patches is None:
+                self._patches = self._start()
+            patches = self._patches.get(fullname)
         if not patches:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)

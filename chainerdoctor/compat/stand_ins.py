@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from types import ModuleType
@@ -11,10 +12,13 @@ from chainerdoctor.compat.patches import StandIn, leading_numbers, version_of
 
 
 def _no_pkg_resources() -> bool:
-    # Looking for the file costs nothing; importing pkg_resources costs 0.1 s, which is Chainer's to pay, not ours.
-    from importlib.machinery import PathFinder
-
-    return PathFinder.find_spec("pkg_resources") is None
+    # An old setuptools has one that fails on Python 3.12 (pkgutil.ImpImporter). Chainer imports it in any case, so
+    # trying costs nothing.
+    try:
+        importlib.import_module("pkg_resources")
+    except Exception:  # whatever it is, Chainer would fail with it
+        return True
+    return False
 
 
 def _no_numpy_distutils() -> bool:
