@@ -8,7 +8,7 @@ from chainerdoctor.facts import Missing
 from chainerdoctor.facts.host import Boot, OperatingSystem
 from chainerdoctor.findings import Finding, Report, Severity
 from chainerdoctor.judging import judge, report_on
-from chainerdoctor.rules import Rule, all_rules, rule, selected
+from chainerdoctor.rules import Rule, SelectionError, all_rules, rule, selected
 from chainerdoctor.snapshot import Sighting, Snapshot
 
 
@@ -96,12 +96,17 @@ def test_exit_code_for_blindness_and_findings_first() -> None:
         (("CD5",), ("CD512",), ["CD501"]),
         ((), ("CD5",), ["CD101"]),
         (("CD512",), ("CD5",), ["CD512"]),
-        (("CD9",), (), []),
     ],
 )
 def test_selection_by_prefix(select, ignore, kept) -> None:
     rules = tuple(Rule(code, "x", Severity.INFO, (), "0.1", finds, "x.") for code in ("CD101", "CD501", "CD512"))
     assert [r.code for r in selected(rules, select, ignore)] == kept
+
+
+def test_selection_that_fits_nothing_is_refused() -> None:
+    rules = (Rule("CD101", "x", Severity.INFO, (), "0.1", finds, "x."),)
+    with pytest.raises(SelectionError, match="no rule's code starts with CD9"):
+        selected(rules, ("CD1", "CD9"), ())
 
 
 def test_codes_and_docs_are_guarded() -> None:
