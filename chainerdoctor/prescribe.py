@@ -9,8 +9,10 @@ from typing import Iterable, Optional, Tuple
 
 from chainerdoctor.facts import Fact
 from chainerdoctor.facts.gpu import Gpu, GpuDriver
+from chainerdoctor.tables.cupy_wheels import Version
 from chainerdoctor.tables.gpu_architectures import CARDS
-from chainerdoctor.tables.working_stacks import DEFAULT_PYTHON, NoStackError, Stack, Version, recommend
+from chainerdoctor.tables.toolkit_choice import NoStackError
+from chainerdoctor.tables.working_stacks import DEFAULT_PYTHON, Stack, recommend
 
 _BRANDS = re.compile(r"\b(NVIDIA|GEFORCE|TESLA)\b")
 _CPU_NOTE = "No GPU was seen or named; for another machine say --gpu H100, --driver 550.54.14 or --cuda 12.4."
