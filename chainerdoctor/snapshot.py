@@ -103,14 +103,14 @@ class Snapshot:
     def dumps(self) -> str:
         """The snapshot as JSON text, one sighting a line, so that two of them can be compared with diff."""
         head = {"schema": self.schema, "tool": self.tool, "taken_at": self.taken_at, "command": self.command}
-        # Thousands of ranks see equal facts: each distinct one (and each name) is turned into text once.
-        facts: Dict[Fact, str] = {}
+        # Thousands of ranks share facts (SightingReader): each object, and each name, is turned into text once.
+        facts: Dict[int, str] = {}
         texts: Dict[str, str] = {}
 
         def fact_text(fact: Fact) -> str:
-            text = facts.get(fact)
+            text = facts.get(id(fact))
             if text is None:
-                text = facts[fact] = json.dumps(fact_to_json(fact), sort_keys=True)
+                text = facts[id(fact)] = json.dumps(fact_to_json(fact), sort_keys=True)
             return text
 
         def quoted(text: str) -> str:

@@ -47,11 +47,9 @@ def command(
 
     FILE can be gzipped; '-' is standard input. Several files are judged together.
     """
-    from chainerdoctor import __version__
     from chainerdoctor.cli.options import deliver, usage_errors, write_file, write_text
     from chainerdoctor.cli.progress import reading_progress
-    from chainerdoctor.findings import Report
-    from chainerdoctor.judging import judge
+    from chainerdoctor.judging import report_on
     from chainerdoctor.logs.gather import checked, log_rules, read_logs
     from chainerdoctor.logs.reading import LogReadError
     from chainerdoctor.logs.stages import StageLogError
@@ -75,9 +73,7 @@ def command(
             write_text(as_topology(snapshot) + "\n")
         else:
             write_file(topology, as_topology(snapshot))
-    verdicts = judge(snapshot, rules)
-    report = Report(__version__, "check-log", snapshot.id, snapshot.taken_at, verdicts, checked(snapshot))
-    deliver(report, report_options)
+    deliver(report_on(snapshot, rules, "check-log", checked(snapshot)), report_options)
 
 
 def _offset(text: Optional[str]) -> Optional[int]:

@@ -58,6 +58,16 @@ def test_blindness_outranks_absence() -> None:
     assert verdict.reason == "b: no answer"
 
 
+def test_what_is_absent_everywhere_leaves_nothing_to_judge() -> None:
+    """A rule on GPUs and MPI is not blind on a machine without a GPU, even if MPI could not be seen."""
+    sightings = [
+        seen(Missing("gpus", "absent", "no driver", ("OperatingSystem",))),
+        seen(Missing("mpi", "crashed", "SIGSEGV", ("Boot",))),
+    ]
+    (verdict,) = judge(Snapshot(sightings), [made(finds, needs=(Boot, OperatingSystem))])
+    assert (verdict.status, verdict.blind, verdict.reason) == ("skipped", False, "gpus: no driver")
+
+
 def test_any_of_needs_only_one() -> None:
     both = (OperatingSystem, Boot)
     strict = made(finds, needs=both)
