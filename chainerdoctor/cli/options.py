@@ -79,7 +79,7 @@ def render(report: Report, options: ReportOptions) -> str:
 
         to_screen = options.output in (None, "-")
         colour = to_screen and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        return as_terminal(report, width=_width(), colour=colour, unicode=_can_print("─✓✗"))
+        return as_terminal(report, width=terminal_width(), colour=colour, unicode=_can_print("─✓✗"))
     from importlib import import_module
 
     module = import_module(f"chainerdoctor.report.as_{options.format}")
@@ -139,7 +139,8 @@ def write_file(path: str, text: str) -> None:
         raise SystemExit(3) from None
 
 
-def _width() -> int:
+def terminal_width() -> int:
+    """Columns of the terminal, 80 for a pipe."""
     import shutil
 
     # A pipe has no width: 80 columns read well everywhere.
