@@ -25,24 +25,49 @@ class SimulationUnavailable(RuntimeError):
 
 
 class Library(NamedTuple):
-    """One shared library: its soname, its sources (globs below csrc), its version script if it has one."""
+    """One shared library: its soname, its sources (globs below csrc), the other names under which it is found, and its
+    symbol versions as (node, pattern) where programs ask for versions."""
 
     soname: str
     sources: Tuple[str, ...]
-    version_node: str = ""
+    names: Tuple[str, ...] = ()
+    versions: Tuple[Tuple[str, str], ...] = ()
 
 
 _SHARED = ("scenario.c", "board.c")
+
+_CUDA_VERSIONS = (
+    ("libcudart.so.12", "cuda*"),
+    ("libnvrtc.so.12", "nvrtc*"),
+    ("libcublas.so.12", "cublas*"),
+    ("libcurand.so.10", "curand*"),
+    ("libcufft.so.11", "cufft*"),
+    ("libcusolver.so.11", "cusolver*"),
+    ("libcusparse.so.12", "cusparse*"),
+)
 
 #: What each name that ``environment`` takes consists of.
 LIBRARIES: Dict[str, Tuple[Library, ...]] = {
     "nvml": (Library("libnvidia-ml.so.1", (*_SHARED, "nvml/*.c")),),
     "nccl": (Library("libnccl.so.2", (*_SHARED, "nccl/*.c")),),
+    # One object under every name: the libraries share the current device and the allocations. Programs are linked
+    # against versioned symbols, and the loader takes files with one inode for one library.
+    "cuda": (
+        Library(
+            "libcuda.so.1",
+            (*_SHARED, "cuda/*.c"),
+            tuple(node for node, _ in _CUDA_VERSIONS),
+            (*_CUDA_VERSIONS, ("libcuda.so.1", "cu[A-Z]*")),
+        ),
+    ),
 }
+
+#: CuPy's entries into Thrust, for LD_PRELOAD.
+THRUST = Library("libchainerdoctor-thrust.so", ("thrust/*.c",))
 
 _FLAGS = (
     "-std=gnu11",
-    "-O2",
+    "-O3",
     "-fPIC",
     "-shared",
     "-pthread",
@@ -111,9 +136,10 @@ def _compile(library: Library, command: Sequence[str], sources: Sequence[Path], 
         made = Path(scratch) / "library"
         made.mkdir()
         arguments = [*command, f"-Wl,-soname,{library.soname}", "-o", str(made / library.soname)]
-        if library.version_node:
+        if library.versions:
             script = Path(scratch) / "versions.map"
-            script.write_text(f"{library.version_node} {{ global: *; }};\n", encoding="utf-8")
+            nodes = [f"{node} {{ global: {pattern}; }};\n" for node, pattern in library.versions]
+            script.write_text("".join(nodes).replace("cuda*;", "cuda*; __cuda*;"), encoding="utf-8")
             arguments.append(f"-Wl,--version-script={script}")
         arguments += [str(path) for path in sources]
         done = subprocess.run([*arguments, "-lm", "-ldl"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
@@ -121,6 +147,8 @@ def _compile(library: Library, command: Sequence[str], sources: Sequence[Path], 
             output = done.stdout.decode(errors="replace").splitlines()
             said = next((line for line in output if "error" in line), output[-1] if output else "no message")
             raise SimulationUnavailable(f"{command[0]} could not build the simulated {library.soname}: {said.strip()}")
+        for name in library.names:
+            os.symlink(library.soname, str(made / name))
         os.rename(str(made), str(target))
 
 
