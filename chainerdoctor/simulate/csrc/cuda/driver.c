@@ -192,6 +192,15 @@ SIM_EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, 
     return CUDA_OK;
 }
 
+/* A kernel with barriers over the whole grid: the caller may choose any grid for it, so one block is right too. */
+SIM_EXPORT int cuLaunchCooperativeKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, void *stream, void **arguments)
+{
+    ENTER();
+    if (!grid_x || !grid_y || !grid_z)
+        return cuda_note(CUDA_INVALID_VALUE);
+    return cuLaunchKernel(function, 1, 1, 1, block_x, block_y, block_z, shared, stream, arguments, NULL);
+}
+
 /* What compilers put into objects with kernels of their own (CuPy's Thrust and CUB): they load, and refuse to launch. */
 SIM_EXPORT void **__cudaRegisterFatBinary(void *image)
 {

@@ -122,7 +122,7 @@ static int passes(const char *option)
 /* --- the source that the compiler gets */
 static const char *mode(const char *source)
 {
-    static const char *const waits[] = {"__syncthreads", "__syncwarp", "__shfl", "__ballot", "_sdata", "__any_sync", "__all_sync", "cub::"};
+    static const char *const waits[] = {"__syncthreads", "__syncwarp", "__shfl", "__ballot", "_sdata", "__any_sync", "__all_sync", "cooperative_groups", "cub::"};
     static const char *const indices[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
         if (strstr(source, waits[i]))

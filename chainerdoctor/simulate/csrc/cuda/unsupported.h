@@ -528,7 +528,6 @@ UNSUPPORTED(cusparseZgtsvInterleavedBatch_bufferSizeExt, 10)
 UNSUPPORTED(cusparseZnnz, 10)
 UNSUPPORTED(cusparseZnnz_compress, 10)
 /* libcuda.so.1 */
-UNSUPPORTED(cuLaunchCooperativeKernel, 801)
 UNSUPPORTED(cuLinkAddData_v2, 801)
 UNSUPPORTED(cuLinkAddFile_v2, 801)
 UNSUPPORTED(cuLinkComplete, 801)
