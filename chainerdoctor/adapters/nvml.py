@@ -361,14 +361,14 @@ class Device:
             lambda found: tuple(Process(int(p.pid), _optional(p.usedGpuMemory)) for p in found),
         )
 
-    def topology(self, other: "Device") -> Union[str, Refusal]:
+    def topology(self, other: Device) -> Union[str, Refusal]:
         """The nearest thing that the two cards share, by nvidia-smi's names (PIX PXB PHB NODE SYS; SELF)."""
         return self._read(
             "nvmlDeviceGetTopologyCommonAncestor", lambda level: _TOPOLOGY.get(int(level), str(level)), other._handle
         )
 
-    def peer_access(self, other: "Device", capability: str) -> Union[str, Refusal]:
-        """"ok" or why not; ``capability`` is one of P2P_CAPABILITIES."""
+    def peer_access(self, other: Device, capability: str) -> Union[str, Refusal]:
+        """ "ok" or why not; ``capability`` is one of P2P_CAPABILITIES."""
         return self._read(
             "nvmlDeviceGetP2PStatus",
             lambda status: _P2P_STATUS.get(int(status), f"status {status}"),
@@ -407,7 +407,7 @@ class Nvml:
     def __init__(self, calls: _Calls) -> None:
         self._calls = calls
 
-    def __enter__(self) -> "Nvml":
+    def __enter__(self) -> Nvml:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -435,9 +435,7 @@ class Nvml:
 
     def device(self, index: int) -> Union[Device, Refusal]:
         """A GPU by NVML's index (PCI order; CUDA_VISIBLE_DEVICES plays no part)."""
-        return self._calls.read(
-            "nvmlDeviceGetHandleByIndex", lambda handle: Device(self._calls, index, handle), index
-        )
+        return self._calls.read("nvmlDeviceGetHandleByIndex", lambda handle: Device(self._calls, index, handle), index)
 
     def process_name(self, pid: int) -> Union[str, Refusal]:
         """Name of a process that NVML listed."""

@@ -108,7 +108,7 @@ class GpuSampler:
             self.close()
             raise SamplerFailed(f"cannot sample GPU memory: {said}")
 
-    def __enter__(self) -> "GpuSampler":
+    def __enter__(self) -> GpuSampler:
         self.start()
         return self
 

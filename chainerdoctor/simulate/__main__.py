@@ -20,7 +20,9 @@ def main() -> int:
         epilog="Example: python -m chainerdoctor.simulate machine.scn -- nvitop -1",
     )
     parser.add_argument("scenario", nargs="?", help="scenario file (its format: pydoc chainerdoctor.simulate.scenario)")
-    parser.add_argument("--libraries", default="nvml,nccl,cuda", help="which libraries to simulate (default: %(default)s)")
+    parser.add_argument(
+        "--libraries", default="nvml,nccl,cuda", help="which libraries to simulate (default: %(default)s)"
+    )
     parser.add_argument("--keys", action="store_true", help="list every key of a GPU with its default and meaning")
     own, program = sys.argv[1:], []
     if "--" in own:  # the program's own options are not ours to read

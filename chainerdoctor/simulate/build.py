@@ -142,7 +142,9 @@ def _compile(library: Library, command: Sequence[str], sources: Sequence[Path], 
             script.write_text("".join(nodes).replace("cuda*;", "cuda*; __cuda*;"), encoding="utf-8")
             arguments.append(f"-Wl,--version-script={script}")
         arguments += [str(path) for path in sources]
-        done = subprocess.run([*arguments, "-lm", "-ldl"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        done = subprocess.run(
+            [*arguments, "-lm", "-ldl"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
         if done.returncode:
             output = done.stdout.decode(errors="replace").splitlines()
             said = next((line for line in output if "error" in line), output[-1] if output else "no message")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Dict
 
 from chainerdoctor.simulate.build import (
-
     SOURCES,
     THRUST,
     SimulationUnavailable,
@@ -22,7 +21,17 @@ from chainerdoctor.simulate.build import (
 
 _DEVICE = SOURCES / "cuda" / "device"
 #: The flags that change what a precompiled header means; nvrtc.c compiles kernels with the same ones.
-_HEADER_FLAGS = ("-std=gnu++14", "-O2", "-ftree-vectorize", "-w", "-fpermissive", "-fno-math-errno", "-fvisibility=hidden", "-fPIC")
+_HEADER_FLAGS = (
+    "-std=gnu++14",
+    "-O2",
+    "-ftree-vectorize",
+    "-w",
+    "-fpermissive",
+    "-fno-math-errno",
+    "-fvisibility=hidden",
+    "-fPIC",
+)
+
 
 def variables() -> Dict[str, str]:
     """Environment variables for CuPy 12.3 on simulated CUDA.
@@ -45,6 +54,7 @@ def variables() -> Dict[str, str]:
         "CUPY_CACHE_IN_MEMORY": "1",
     }
 
+
 def _kernel_directory(command: str) -> Path:
     """Where compiled kernels lie: one directory for each state of the headers and the compiler."""
     version = subprocess.run([command, "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
@@ -59,6 +69,7 @@ def _kernel_directory(command: str) -> Path:
                 _precompile(command, folder)
     return folder
 
+
 def _precompile(command: str, folder: Path) -> None:
     """Compile the device headers once: each kernel then takes about half the time."""
     with tempfile.TemporaryDirectory(dir=str(folder)) as scratch:
@@ -70,4 +81,3 @@ def _precompile(command: str, folder: Path) -> None:
             said = next((line for line in lines if "error" in line), "no message")
             raise SimulationUnavailable(f"{command} cannot compile the simulated GPU's headers: {said.strip()}")
         os.replace(made, str(folder / "kernel.h.gch"))
-

@@ -50,8 +50,12 @@ def simulated_calls() -> FrozenSet[str]:
     """Names of the functions that the simulated libraries have."""
     names: List[str] = []
     for path in sorted(Path(__file__).with_name("csrc").rglob("*.[ch]")):
-        names += re.findall(r"\b((?:nvml|nccl|cuda|cu|cublas|curand|nvrtc)[A-Z]\w*)\(", path.read_text(encoding="utf-8"))
-        names += re.findall(r"[A-Z_0-9]+\(((?:nvml|nccl|cuda|cu|cublas|curand|nvrtc)[A-Z]\w*)[,)]", path.read_text(encoding="utf-8"))
+        names += re.findall(
+            r"\b((?:nvml|nccl|cuda|cu|cublas|curand|nvrtc)[A-Z]\w*)\(", path.read_text(encoding="utf-8")
+        )
+        names += re.findall(
+            r"[A-Z_0-9]+\(((?:nvml|nccl|cuda|cu|cublas|curand|nvrtc)[A-Z]\w*)[,)]", path.read_text(encoding="utf-8")
+        )
     return frozenset(names)
 
 
@@ -153,9 +157,7 @@ class Faults:
                 else:
                     setattr(fault, key, _positive(value))
 
-        return Setter(
-            ("joins", "version", "delay", "fail_at", "fail_with", "flip_at", "flip_element", "flip_bit"), put
-        )
+        return Setter(("joins", "version", "delay", "fail_at", "fail_with", "flip_at", "flip_element", "flip_bit"), put)
 
     def _between(self, where: str) -> Setter:
         match = re.fullmatch(r"(\d+)-(\d+)", where)

@@ -9,6 +9,7 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequenc
 from chainerdoctor.simulate.values import ValueProblem, parse_amount
 
 SECTIONS = ("pair", "link", "mig")
+_EXAMPLES = {"pair": "[pair 0-1]", "link": "[link 2:5]", "mig": "[mig 0:1]"}
 _MOST_LINKS = 18  # SIM_LINKS in csrc/scenario.h
 _MOST_MIGS = 7  # SIM_MIGS
 
@@ -125,7 +126,7 @@ class Wiring:
         if kind not in SECTIONS:
             return None
         if len(head) != 2:
-            raise ValueProblem(f"write {dict(pair='[pair 0-1]', link='[link 2:5]', mig='[mig 0:1]')[kind]}")
+            raise ValueProblem(f"write {_EXAMPLES[kind]}")
         return {"pair": self._pair, "link": self._link, "mig": self._mig}[kind](head[1])
 
     def _pair(self, where: str) -> Setter:

@@ -221,7 +221,7 @@ def _default_text(key: Key, index: int) -> str:
 
 def _read_sections(text: str, problems: List[Problem]) -> List[Section]:
     sections = [Section((), 0)]
-    heads = {}
+    heads: Dict[Tuple[str, ...], int] = {}
     for at, raw in enumerate(text.splitlines(), 1):
         line = raw.split("#", 1)[0].strip()
         if not line:
@@ -249,7 +249,9 @@ def unknown_key(name: str, known: Iterable[str]) -> str:
     """The complaint about a key, with the nearest known one."""
     names = list(known)
     near = difflib.get_close_matches(name, names, 1)
-    return f"unknown key {name!r}" + (f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(names))}")
+    return f"unknown key {name!r}" + (
+        f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(names))}"
+    )
 
 
 def _read_system(section: Section, problems: List[Problem]) -> Tuple[Dict[str, str], int]:
@@ -280,7 +282,7 @@ def _read_section(
         if len(section.head) != 2:
             raise ValueProblem("write [gpu *], [gpu 2], [gpu 0-3] or [gpu 0,2]")
         chosen = [gpus[index] for index in links.select(section.head[1], len(gpus))]
-        readers = {name: None for name in (*_GPU_NUMBERS, *_GPU_TEXTS, "lost_at", "processes")}
+        readers = dict.fromkeys((*_GPU_NUMBERS, *_GPU_TEXTS, "lost_at", "processes"))
         for name, (line, value) in section.keys.items():
             try:
                 if name not in readers:

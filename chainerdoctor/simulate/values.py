@@ -131,7 +131,9 @@ def parse_amount(text: str, unit: str) -> float:
     scale = _UNITS[unit].get(suffix)
     if scale is None:
         known = ", ".join(name or "none" for name in _UNITS[unit])
-        raise ValueProblem(f"{word!r} needs a unit ({known})" if not suffix else f"unit {suffix!r} is not one of {known}")
+        raise ValueProblem(
+            f"{word!r} needs a unit ({known})" if not suffix else f"unit {suffix!r} is not one of {known}"
+        )
     hexadecimal = digits.lower().lstrip("+-").startswith("0x")
     return (float(int(digits, 16)) if hexadecimal else float(digits)) * scale
 

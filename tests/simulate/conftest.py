@@ -31,7 +31,11 @@ class Machine:
 
     def run(self, *command, timeout=120, **more):
         return subprocess.run(
-            command, env=self.environ(**more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout
+            command,
+            env=self.environ(**more),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
         )
 
     def python(self, code, *arguments, timeout=120, **more):

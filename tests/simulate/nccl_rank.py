@@ -48,7 +48,9 @@ def main():
     code = code or nccl.ncclCommInitRank(ctypes.byref(comm), size, unique, rank)
     out = {"init": code, "codes": [], "results": [], "took_s": []}
     for operation in sys.argv[4:] if not code else []:
-        name, kind, count = (operation.split(":") + ["float32", "12"])[:3] if ":" in operation else (operation, "float32", "12")
+        name, kind, count = (
+            (operation.split(":") + ["float32", "12"])[:3] if ":" in operation else (operation, "float32", "12")
+        )
         letter, number = TYPES[kind]
         count = int(count)
         source, target = numbers(letter, count * (size if name == "reduce_scatter" else 1), rank), None

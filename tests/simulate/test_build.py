@@ -41,7 +41,9 @@ def test_no_compiler_is_one_clear_line(tmp_path, monkeypatch):
     scenario.write_text("gpus = 1\n")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CC", "no-such-compiler")
-    with pytest.raises(SimulationUnavailable, match="^simulated GPUs need a compiler and no-such-compiler is not there: install gcc$"):
+    with pytest.raises(
+        SimulationUnavailable, match="^simulated GPUs need a compiler and no-such-compiler is not there: install gcc$"
+    ):
         environment(scenario, ("nvml",))
 
 
@@ -56,7 +58,7 @@ def test_the_command_line(tmp_path):
     def run(*arguments):
         return subprocess.run(
             [sys.executable, "-m", "chainerdoctor.simulate", *arguments],
-            env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
         )  # fmt: skip
 
     good, bad = tmp_path / "good.scn", tmp_path / "bad.scn"
@@ -66,6 +68,9 @@ def test_the_command_line(tmp_path):
     assert run(str(good), "--libraries", "nvml", "--", sys.executable, "-c", count).stdout == "1\n"
     assert run(str(good), "--libraries", "nvml", "--", sys.executable, "-c", "raise SystemExit(7)").returncode == 7
     wrong = run(str(bad), "--", "true")
-    assert (wrong.returncode, wrong.stderr) == (2, f"chainerdoctor.simulate: {bad}:1: gpus = many: not a number from 0 to 64\n")
+    assert (wrong.returncode, wrong.stderr) == (
+        2,
+        f"chainerdoctor.simulate: {bad}:1: gpus = many: not a number from 0 to 64\n",
+    )
     assert run(str(good), "--libraries", "nvml", "--", "no-such-program").returncode == 2
     assert "temperature_slowdown" in run("--keys").stdout

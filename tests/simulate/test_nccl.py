@@ -53,7 +53,16 @@ def test_collectives(machine, tmp_path, size):
     kinds = ("int8", "int32", "int64", "float32", "float64")
     counts = (1, 7, 1000, 20011)
     operations = [f"sum:{kind}:{count}" for kind in kinds for count in counts if kind != "int8" or count < 2000]
-    others = ["prod", "max", "min", "avg", "reduce:int32:9", "broadcast:int64:1001", "reduce_scatter:int32:5", "all_gather:int32:6"]
+    others = [
+        "prod",
+        "max",
+        "min",
+        "avg",
+        "reduce:int32:9",
+        "broadcast:int64:1001",
+        "reduce_scatter:int32:5",
+        "all_gather:int32:6",
+    ]
     operations += others + (["ring:float32:300000"] if size > 1 else [])
     got = run(machine("gpus = 0\n", ("nccl",)), tmp_path, size, operations)
     ranks = range(size)
@@ -61,7 +70,9 @@ def test_collectives(machine, tmp_path, size):
         assert out["codes"] == [0] * len(operations)
         assert out["async"] == 0
         for operation, result in zip(operations, out["results"]):
-            name, _, count = (operation.split(":") + ["float32", "12"])[:3] if ":" in operation else (operation, "", "12")
+            name, _, count = (
+                (operation.split(":") + ["float32", "12"])[:3] if ":" in operation else (operation, "", "12")
+            )
             columns = list(zip(*(source(int(count), r) for r in ranks)))
             if name == "sum":
                 wanted = [sum(c) for c in columns]
@@ -124,7 +135,10 @@ def test_a_slow_rank_and_a_slow_pair(machine, tmp_path):
     slow = run(machine("gpus = 0\n[rank 1]\ndelay = 300ms\n", ("nccl",)), tmp_path, 3, ["sum"] * 3)
     (tmp_path / "id").unlink()
     pair = run(machine("gpus = 0\n[ranks 0-1]\ndelay = 200ms\n", ("nccl",)), tmp_path, 3, ["sum"] * 3)
-    least = {name: min(out["took_s"][2] for out, _ in got.values()) for name, got in (("quick", quick), ("slow", slow), ("pair", pair))}
+    least = {
+        name: min(out["took_s"][2] for out, _ in got.values())
+        for name, got in (("quick", quick), ("slow", slow), ("pair", pair))
+    }
     assert least["slow"] >= 0.29 + least["quick"] * 0
     assert least["pair"] >= 0.19
     assert least["quick"] < least["pair"]
@@ -136,7 +150,10 @@ def test_another_version_on_one_rank(machine, tmp_path):
     for rank, (out, lines) in got.items():
         assert out["init"] == 5, rank  # invalid usage
         assert out["version"] == (21805 if rank == 1 else 22005)
-        assert any("NCCL WARN Mismatched NCCL version detected : rank 1 version 21805 rank 0 version 22005" in line for line in lines)
+        assert any(
+            "NCCL WARN Mismatched NCCL version detected : rank 1 version 21805 rank 0 version 22005" in line
+            for line in lines
+        )
 
 
 def test_a_rank_that_never_joins_keeps_the_others_waiting(machine, tmp_path):

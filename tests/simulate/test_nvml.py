@@ -258,13 +258,17 @@ def test_errors_are_told_and_nothing_is_invented(machine):
 
 
 def test_the_old_memory_call_serves_an_old_driver(machine):
-    made = machine("gpus = 1\n[gpu 0]\nmemory_used = 1GiB\n[call nvmlDeviceGetMemoryInfo_v2]\nerror = FUNCTION_NOT_FOUND\n")
+    made = machine(
+        "gpus = 1\n[gpu 0]\nmemory_used = 1GiB\n[call nvmlDeviceGetMemoryInfo_v2]\nerror = FUNCTION_NOT_FOUND\n"
+    )
     total, used, free, reserved = read(made, 0, ["memory"])["memory"]
     assert (total, used, reserved) == (80 << 30, (1 << 30) + (600 << 20), None)
     assert free == total - used
 
 
-@pytest.mark.parametrize(("section", "reason"), [("error = DRIVER_NOT_LOADED", "absent"), ("error = LIB_RM_VERSION_MISMATCH", "error")])
+@pytest.mark.parametrize(
+    ("section", "reason"), [("error = DRIVER_NOT_LOADED", "absent"), ("error = LIB_RM_VERSION_MISMATCH", "error")]
+)
 def test_nvml_that_does_not_start(machine, section, reason):
     got = machine(f"gpus = 1\n[call nvmlInit_v2]\n{section}\n[call nvmlInitWithFlags]\n{section}\n").python(
         "import json\nfrom chainerdoctor.adapters.nvml import open_nvml\nprint(json.dumps(open_nvml()))"

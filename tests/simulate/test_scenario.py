@@ -119,7 +119,9 @@ def test_every_kind_of_section():
 
 
 def test_every_problem_is_found_with_its_line_and_the_nearest_key():
-    found = problems("gpus = 2\ndriver = 5\n[gpu 0]\ntempurature = 70\n[gpu 5]\n[pear 0-1]\n[gpu 0]\nnonsense\nutil_gpu = x\n")
+    found = problems(
+        "gpus = 2\ndriver = 5\n[gpu 0]\ntempurature = 70\n[gpu 5]\n[pear 0-1]\n[gpu 0]\nnonsense\nutil_gpu = x\n"
+    )
     assert found == [
         (2, "unknown key 'driver'; did you mean 'driver_version'?"),
         (4, "unknown key 'tempurature'; did you mean 'temperature'?"),

@@ -23,7 +23,9 @@ def programs():
     """programs(name, mpi="mpich") -> path of a program in that environment."""
     folder = os.environ.get("CHAINERDOCTOR_SIMULATE_ENVIRONMENTS")
     if not folder:
-        pytest.fail("CHAINERDOCTOR_SIMULATE_ENVIRONMENTS is not set: run these tests with make test-simulate", pytrace=False)
+        pytest.fail(
+            "CHAINERDOCTOR_SIMULATE_ENVIRONMENTS is not set: run these tests with make test-simulate", pytrace=False
+        )
 
     def find(name, mpi="mpich"):
         path = Path(folder) / mpi / "bin" / name

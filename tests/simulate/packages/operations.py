@@ -123,7 +123,11 @@ def _link(build, *inputs):
         out = link(*variables)
         link.cleargrads()
         F.sum(out * out).backward()
-        return [out.array, *(v.grad for v in variables if v.grad is not None), *(p.grad for _, p in sorted(link.namedparams()))]
+        return [
+            out.array,
+            *(v.grad for v in variables if v.grad is not None),
+            *(p.grad for _, p in sorted(link.namedparams())),
+        ]
 
     return run
 
@@ -164,7 +168,9 @@ CHAINER = {
     "matmul": _function(lambda x, y: F.matmul(x, y, transb=True), X, Y),
     "local_response_normalization": _function(F.local_response_normalization, IMAGE),
     "resize_images": _function(lambda x: F.resize_images(x, (5, 11)), IMAGE),
-    "select_item": _function(lambda x: F.select_item(x, LABELS if not isinstance(x.array, cupy.ndarray) else cupy.asarray(LABELS)), X),
+    "select_item": _function(
+        lambda x: F.select_item(x, LABELS if not isinstance(x.array, cupy.ndarray) else cupy.asarray(LABELS)), X
+    ),
     "Linear": _link(lambda: L.Linear(33, 4), X),
     "Convolution2D": _link(lambda: L.Convolution2D(3, 4, 3, pad=1), IMAGE),
     "Deconvolution2D": _link(lambda: L.Deconvolution2D(3, 4, 3, stride=2), IMAGE),

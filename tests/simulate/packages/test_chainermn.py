@@ -18,7 +18,7 @@ def train(made, programs, mpi, *arguments, libraries=True, ranks=4):
         return made.run(*command, timeout=600)
     import subprocess
 
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def result(done):

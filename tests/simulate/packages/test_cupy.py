@@ -170,7 +170,14 @@ print(json.dumps([bool((y.get() == np.arange(1000) * 3).all()), z.get().tolist()
 
 def test_raw_kernels_shared_memory_warps_templates_and_errors(machine, programs):
     got = cupy(machine(FOUR, LIBRARIES), programs, RAW)
-    assert got == [True, True, [496, 1520, 16, 16], [2.0 * i for i in range(10)], True, pytest.approx(332834500.0, rel=1e-6)]
+    assert got == [
+        True,
+        True,
+        [496, 1520, 16, 16],
+        [2.0 * i for i in range(10)],
+        True,
+        pytest.approx(332834500.0, rel=1e-6),
+    ]
 
 
 def test_the_same_without_the_assembler_switch(machine, programs):
@@ -191,10 +198,18 @@ def _compiler_with(made, flag):
 @pytest.mark.parametrize(
     ("section", "code", "said"),
     [
-        ("[call cudaMalloc gpu 1]\nerror = cudaErrorECCUncorrectable", "cupy.cuda.Device(1).use(); cupy.zeros(3)", "ECCUncorrectable"),
+        (
+            "[call cudaMalloc gpu 1]\nerror = cudaErrorECCUncorrectable",
+            "cupy.cuda.Device(1).use(); cupy.zeros(3)",
+            "ECCUncorrectable",
+        ),
         ("[call cuLaunchKernel]\nerror = cudaErrorLaunchFailure", "cupy.arange(3) + 1", "LAUNCH_FAILED"),
         ("[gpu 1]\nlost_at = 0s", "cupy.cuda.Device(1).use(); cupy.cuda.Device(1).synchronize()", "Unknown"),
-        ("[call cudaGetDeviceCount]\nerror = cudaErrorInsufficientDriver", "cupy.cuda.runtime.getDeviceCount()", "InsufficientDriver"),
+        (
+            "[call cudaGetDeviceCount]\nerror = cudaErrorInsufficientDriver",
+            "cupy.cuda.runtime.getDeviceCount()",
+            "InsufficientDriver",
+        ),
     ],
 )
 def test_faults_in_cuda(machine, programs, section, code, said):
@@ -205,7 +220,9 @@ def test_faults_in_cuda(machine, programs, section, code, said):
 
 
 def test_what_is_not_simulated_is_refused_by_name(machine, programs):
-    done = machine(FOUR, LIBRARIES).run(programs("python"), "-c", "import cupy; cupy.fft.fft(cupy.arange(8.0))", timeout=300)
+    done = machine(FOUR, LIBRARIES).run(
+        programs("python"), "-c", "import cupy; cupy.fft.fft(cupy.arange(8.0))", timeout=300
+    )
     assert done.returncode == 1
     assert "chainerdoctor simulation: cufft" in done.stderr
     assert "is not simulated" in done.stderr
@@ -271,5 +288,3 @@ def test_ranks_that_want_one_kernel_compile_it_once(machine, programs):
     left = [path.name for path in made.shared.iterdir() if not path.name.startswith("gpu")]
     assert left
     assert all(name.endswith(".so") for name in left), left
-
-

@@ -55,7 +55,15 @@ def main():
     total = float(sum(abs(chainer.get_device("@numpy").send(p.array)).sum() for _, p in sorted(model.namedparams())))
     gathered = comm.gather_obj((losses, total, str(model.predictor.fc.W.device)))
     if comm.rank == 0:
-        print(json.dumps({"losses": [g[0] for g in gathered], "sums": [g[1] for g in gathered], "devices": [g[2] for g in gathered]}))
+        print(
+            json.dumps(
+                {
+                    "losses": [g[0] for g in gathered],
+                    "sums": [g[1] for g in gathered],
+                    "devices": [g[2] for g in gathered],
+                }
+            )
+        )
 
 
 main()
