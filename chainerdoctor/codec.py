@@ -208,8 +208,7 @@ def _dataclass_decoder(kind: Any) -> Convert:
 
 def _expect(wanted: type, raw: Any) -> Any:
     if type(raw) is not wanted:
-        names = {list: "a list", dict: "an object"}
-        raise CodecError(f"expected {names[wanted]}, got {_shown(raw)}")
+        raise CodecError(f"expected {'a list' if wanted is list else 'an object'}, got {_shown(raw)}")
     return raw
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import traceback
 from typing import Dict, Iterable, List, Tuple, Type
 
+from chainerdoctor import __version__
 from chainerdoctor.facts import Fact, Missing
-from chainerdoctor.findings import CRASHED, FOUND, PASSED, SKIPPED, Verdict
+from chainerdoctor.findings import CRASHED, FOUND, PASSED, SKIPPED, Report, Verdict
+from chainerdoctor.overview import overview
 from chainerdoctor.rules import Rule
 from chainerdoctor.snapshot import Sighting, Snapshot
 
@@ -49,3 +51,15 @@ def _why_unseen(unseen: List[Type[Fact]], missing: Dict[str, List[Sighting[Missi
     told.sort(key=lambda sighting: not sighting.fact.blind)
     first = told[0].fact
     return f"{first.probe}: {first.detail or first.reason}", any(s.fact.blind for s in told)
+
+
+def report_on(snapshot: Snapshot, rules: Iterable[Rule], command: str) -> Report:
+    """Judge a snapshot and put the verdicts, its overview and its identity into a report."""
+    return Report(
+        tool=f"chainerdoctor {__version__}",
+        command=command,
+        snapshot_id=snapshot.id,
+        taken_at=snapshot.taken_at,
+        verdicts=judge(snapshot, rules),
+        checked=overview(snapshot),
+    )

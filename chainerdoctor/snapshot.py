@@ -79,8 +79,8 @@ class Snapshot:
 
     @property
     def nodes(self) -> Tuple[str, ...]:
-        """Names of the nodes, in the order in which they first appear."""
-        return tuple(dict.fromkeys(s.node for s in self.sightings))
+        """Names of the nodes, in the order in which they first appear (a rank that said nothing has no node)."""
+        return tuple(dict.fromkeys(s.node for s in self.sightings if s.node))
 
     @property
     def ranks(self) -> Tuple[int, ...]:

@@ -11,9 +11,10 @@ be lost.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
 from chainerdoctor.facts import ABSENT, DENIED, ERROR, TIMEOUT, UNSUPPORTED
+from chainerdoctor.facts.gpu import Gpu, GpuDriver
 
 T = TypeVar("T")
 
@@ -451,3 +452,45 @@ def open_nvml() -> Union[Nvml, Refusal]:
     calls = _Calls(pynvml)
     started = calls.read("nvmlInit", lambda _: None)
     return started if isinstance(started, Refusal) else Nvml(calls)
+
+
+class NvmlUnavailable(Exception):
+    """NVML cannot be used; ``absent`` is true if that is because there is no driver or no nvidia-ml-py."""
+
+    def __init__(self, text: str, absent: bool) -> None:
+        super().__init__(text)
+        self.absent = absent
+
+
+def driver_and_gpus() -> Iterator[Union[GpuDriver, Gpu]]:
+    """One :class:`GpuDriver`, then one :class:`Gpu` for each device.
+
+    Raises:
+        NvmlUnavailable: there is no driver, or it does not answer.
+    """
+    nvml = open_nvml()
+    if isinstance(nvml, Refusal):
+        prefix = "" if nvml.call.startswith("import") else "NVML: "
+        raise NvmlUnavailable(f"{prefix}{nvml.detail}", nvml.reason == ABSENT)
+    with nvml:
+        cuda = _wanted(nvml.cuda_driver_version())
+        count = _wanted(nvml.device_count())
+        yield GpuDriver(_wanted(nvml.driver_version()), (cuda // 1000, cuda % 1000 // 10), count)
+        for index in range(count):
+            device = _wanted(nvml.device(index))
+            capability = device.compute_capability()
+            unsupported = isinstance(capability, Refusal) and capability.reason == UNSUPPORTED
+            yield Gpu(
+                index=index,
+                name=_wanted(device.name()),
+                uuid=_wanted(device.uuid()),
+                memory_bytes=_wanted(device.memory()).total,
+                compute_capability=None if unsupported else _wanted(capability),
+                pci_bus_id=_wanted(device.bus_id()),
+            )
+
+
+def _wanted(reading: Union[T, Refusal]) -> T:
+    if isinstance(reading, Refusal):
+        raise NvmlUnavailable(f"NVML: {reading.detail} ({reading.call})", absent=False)
+    return reading

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import re
 import sys
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional, Tuple
 
 import click
 
@@ -29,9 +31,15 @@ class ReportOptions:
 def report_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add ``--format --output --select --ignore --fail-on``; the command gets them as ``report_options``."""
 
-    @click.option("--format", type=click.Choice(FORMATS), default="terminal", show_default=True, help="Form of the report.")
-    @click.option("--output", "-o", type=click.Path(dir_okay=False, allow_dash=True), help="Write the report to this file.")
-    @click.option("--select", multiple=True, metavar="CODE", help="Only rules whose code starts so (repeat, or commas).")
+    @click.option(
+        "--format", type=click.Choice(FORMATS), default="terminal", show_default=True, help="Form of the report."
+    )
+    @click.option(
+        "--output", "-o", type=click.Path(dir_okay=False, allow_dash=True), help="Write the report to this file."
+    )
+    @click.option(
+        "--select", multiple=True, metavar="CODE", help="Only rules whose code starts so (repeat, or commas)."
+    )
     @click.option("--ignore", multiple=True, metavar="CODE", help="Leave out rules whose code starts so.")
     @click.option(
         "--fail-on",
@@ -59,7 +67,7 @@ def report_options(function: Callable[..., None]) -> Callable[..., None]:
 def _codes(values: Tuple[str, ...]) -> Tuple[str, ...]:
     codes = tuple(code.strip().upper() for value in values for code in value.split(",") if code.strip())
     for code in codes:
-        if not ("CD" + code[2:]).startswith(code[:2]) or not code[2:].isalnum() and code != "CD":
+        if not re.fullmatch(r"CD[0-9]{0,3}", code):
             raise click.UsageError(f"'{code}' is not the start of a rule's code, such as CD5 or CD501")
     return codes
 
@@ -75,8 +83,7 @@ def render(report: Report, options: ReportOptions) -> str:
     from importlib import import_module
 
     module = import_module(f"chainerdoctor.report.as_{options.format}")
-    text: str = getattr(module, f"as_{options.format}")(report)
-    return text
+    return str(getattr(module, f"as_{options.format}")(report))
 
 
 def deliver(report: Report, options: ReportOptions) -> None:
@@ -87,6 +94,19 @@ def deliver(report: Report, options: ReportOptions) -> None:
     else:
         write_file(str(options.output), text)
     raise SystemExit(report.exit_code(options.fail_on))
+
+
+@contextlib.contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn the errors by which layers below refuse a wish into one line and exit code 2."""
+    from chainerdoctor.launch.collect import LaunchError
+    from chainerdoctor.launch.hosts import HostsError
+    from chainerdoctor.snapshot import SnapshotError
+
+    try:
+        yield
+    except (SnapshotError, HostsError, LaunchError) as error:
+        raise click.UsageError(str(error)) from None
 
 
 def write_text(text: str) -> None:
@@ -104,7 +124,7 @@ def write_file(path: str, text: str) -> None:
     """Write a file whole or not at all.
 
     Raises:
-        click.FileError: it cannot be written (exit code 2 would be wrong usage; click's 1 is replaced by 3).
+        SystemExit: it cannot be written (code 3: what was found could not be told).
     """
     temporary = f"{path}.{os.getpid()}.tmp"
     try:

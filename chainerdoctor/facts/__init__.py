@@ -12,7 +12,7 @@ import pkgutil
 from dataclasses import dataclass
 from typing import ClassVar, Dict, Tuple, Type
 
-_KINDS: Dict[str, Type["Fact"]] = {}
+_KINDS: Dict[str, Type[Fact]] = {}
 _ALL_LOADED = False
 
 

@@ -1,0 +1,1 @@
+"""Starting ranks by the launcher that people already have, and gathering what they see."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 from typing import Any, Dict
 
 from chainerdoctor.findings import Finding, Report, Severity, Verdict
@@ -55,3 +56,10 @@ def _finding_to_json(finding: Finding) -> Dict[str, Any]:
         place = finding.location
         made["location"] = {"path": place.path, "line": place.line, "column": place.column}
     return made
+
+
+def schema_text() -> str:
+    """The JSON Schema of the report."""
+    data = pkgutil.get_data("chainerdoctor.report", "schema.json")
+    assert data is not None, "the package was installed without its data files"
+    return data.decode("utf-8")

