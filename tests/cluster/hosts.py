@@ -35,7 +35,9 @@ def missing() -> str:
         lacking.append("sshd")
     if lacking:
         return f"not installed: {', '.join(lacking)} (Debian: apt-get install iproute2 util-linux openssh-server openssh-client)"
-    tried = subprocess.run(["unshare", "--net", "--uts", "--mount", "true"], stderr=subprocess.PIPE, text=True, check=False)
+    tried = subprocess.run(
+        ["unshare", "--net", "--uts", "--mount", "true"], stderr=subprocess.PIPE, text=True, check=False
+    )
     return f"namespaces are refused: {tried.stderr.strip()}" if tried.returncode else ""
 
 
@@ -69,7 +71,7 @@ class Hosts:
         self._holders: Dict[str, subprocess.Popen[bytes]] = {}
         self._services: List[subprocess.Popen[bytes]] = []
 
-    def __enter__(self) -> "Hosts":
+    def __enter__(self) -> Hosts:
         try:
             self._start()
         except BaseException:
@@ -161,7 +163,7 @@ class Hosts:
 
     def run(
         self, host: str, *command: str, timeout: float = 60, environ: Optional[Mapping[str, str]] = None
-    ) -> "subprocess.CompletedProcess[str]":
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command on a host and wait for it."""
         return subprocess.run(
             self.command(host, *command),
@@ -173,10 +175,9 @@ class Hosts:
             check=False,
         )
 
-    def serve(self, host: str, *command: str, environ: Optional[Mapping[str, str]] = None) -> "subprocess.Popen[bytes]":
+    def serve(self, host: str, *command: str, environ: Optional[Mapping[str, str]] = None) -> subprocess.Popen[bytes]:
         """Start a service on a host; it is ended with the hosts."""
-        log = open(self.folder / f"{Path(command[0]).name}.{host}.log", "ab")
-        with log:
+        with open(self.folder / f"{Path(command[0]).name}.{host}.log", "ab") as log:
             service = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *self.command(host, *command)],
                 env={**os.environ, **(environ or {})},
@@ -203,7 +204,9 @@ class Hosts:
             if up and self.run(host, "ip", "link", "show", "eth0").returncode == 0:
                 break
             if service.poll() is not None:
-                raise HostsFailed(f"the relay of {host} ended: {(self.folder / (relay.name + '.switch.log')).read_text()}")
+                raise HostsFailed(
+                    f"the relay of {host} ended: {(self.folder / (relay.name + '.switch.log')).read_text()}"
+                )
             time.sleep(0.02)
         self._in("switch", "ip", "link", "set", f"d{host}", "master", "br0", "up")
         self._in(host, "ip", "address", "add", f"{self.addresses[host]}/24", "dev", "eth0")

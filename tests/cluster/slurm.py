@@ -27,7 +27,10 @@ class Slurm:
     def __init__(self, hosts: Hosts) -> None:
         self.hosts = hosts
         self.folder = hosts.folder / "slurm"
-        self.environ = {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": os.environ.get("PATH", "") + ":/usr/sbin"}
+        self.environ = {
+            "SLURM_CONF": str(self.folder / "slurm.conf"),
+            "PATH": os.environ.get("PATH", "") + ":/usr/sbin",
+        }
 
     def start(self) -> None:
         """Start it, and wait until every node is idle.
@@ -45,13 +48,15 @@ class Slurm:
             # pmix keeps files under one name on all nodes of a job, and these nodes share a file system
             own = self.folder / "pmix" / node
             own.mkdir(parents=True, exist_ok=True)
-            done = self.hosts.run(node, "sh", "-c", f"mkdir -p {self.folder}/pmix-here && mount --bind {own} {self.folder}/pmix-here")
+            done = self.hosts.run(
+                node, "sh", "-c", f"mkdir -p {self.folder}/pmix-here && mount --bind {own} {self.folder}/pmix-here"
+            )
             if done.returncode:
                 raise HostsFailed(done.stderr)
             self.hosts.serve(node, "slurmd", "-D", "-f", self.environ["SLURM_CONF"], "-N", node, environ=self.environ)
         self._await(self._all_idle, "slurmd on every node")
 
-    def run(self, *command: str, timeout: float = 120, **environ: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, *command: str, timeout: float = 120, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run srun, sbatch or sinfo on the head."""
         return self.hosts.run("head", *command, timeout=timeout, environ={**self.environ, **environ})
 
@@ -80,13 +85,17 @@ class Slurm:
         for index in range(4):
             device = self.folder / "devices" / f"nvidia{index}"
             if not device.exists():
-                os.mknod(str(device), stat.S_IFCHR | 0o600, os.makedev(1, 3))  # as /dev/null: gres.conf wants device files
+                os.mknod(
+                    str(device), stat.S_IFCHR | 0o600, os.makedev(1, 3)
+                )  # as /dev/null: gres.conf wants device files
         nodes = "\n".join(
             f"NodeName={node} NodeAddr={self.hosts.addresses[node]} Port=17000 CPUs=4 RealMemory=1000 Gres=gpu:a100:4"
             for node in self.hosts.nodes
         )
         first_last = f"{self.hosts.nodes[0]},{','.join(self.hosts.nodes[1:])}"
-        (self.folder / "gres.conf").write_text(f"NodeName={first_last} Name=gpu Type=a100 File={self.folder}/devices/nvidia[0-3]\n")
+        (self.folder / "gres.conf").write_text(
+            f"NodeName={first_last} Name=gpu Type=a100 File={self.folder}/devices/nvidia[0-3]\n"
+        )
         (self.folder / "mpi.conf").write_text(f"PMIxCliTmpDirBase={self.folder}/pmix-here\nPMIxDirectConn=true\n")
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
         (self.folder / "slurm.conf").write_text(
@@ -116,4 +125,3 @@ KillWait=5
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
         )
-

@@ -31,7 +31,8 @@ print(time.monotonic() - start)
 
 def transfer_s(hosts, node, size):
     server = subprocess.Popen(
-        hosts.command(node, sys.executable, "-c", TALK, "serve", hosts.addresses[node], str(size)), stdout=subprocess.PIPE
+        hosts.command(node, sys.executable, "-c", TALK, "serve", hosts.addresses[node], str(size)),
+        stdout=subprocess.PIPE,
     )
     try:
         server.stdout.readline()
@@ -82,8 +83,12 @@ def test_single_nodes_with_other_gpus_and_another_dev_shm(tmp_path):
         environ[node] = {**environment(scenario, ("nvml",)), "PYTHONPATH": str(ROOT)}
     with hosts.Hosts(tmp_path / "hosts", count=2, environ=environ, shm_mib={"node2": 64}) as two:
         code = "from chainerdoctor.adapters.nvml import open_nvml; print(open_nvml().driver_version())"
-        seen = {node: two.run("head", "ssh", node, f"{sys.executable} -c '{code}'").stdout.strip() for node in two.nodes}
-        sizes = {node: two.run("head", "ssh", node, "df -m --output=size /dev/shm").stdout.split()[-1] for node in two.nodes}
+        seen = {
+            node: two.run("head", "ssh", node, f"{sys.executable} -c '{code}'").stdout.strip() for node in two.nodes
+        }
+        sizes = {
+            node: two.run("head", "ssh", node, "df -m --output=size /dev/shm").stdout.split()[-1] for node in two.nodes
+        }
     assert seen == {"node1": "550.54.15", "node2": "470.82.01"}
     assert sizes == {"node1": "1024", "node2": "64"}
 
@@ -127,7 +132,9 @@ def test_slurm_runs_on_four_nodes(slurm):
 
 
 def test_slurm_hands_out_gpus(slurm):
-    done = slurm.run("srun", "-N2", "-n4", "--gpus-per-task=2", "sh", "-c", "echo $(hostname) $SLURM_PROCID $CUDA_VISIBLE_DEVICES")
+    done = slurm.run(
+        "srun", "-N2", "-n4", "--gpus-per-task=2", "sh", "-c", "echo $(hostname) $SLURM_PROCID $CUDA_VISIBLE_DEVICES"
+    )
     lines = [line.split() for line in done.stdout.splitlines()]
     assert len(lines) == 4, done.stderr
     assert {len(words[2].split(",")) for words in lines} == {2}

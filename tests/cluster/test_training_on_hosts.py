@@ -16,7 +16,9 @@ ON_HOST = 'mkdir -p /dev/shm/gpus; export CHAINERDOCTOR_SIM_SHM=/dev/shm/gpus; e
 def python():
     folder = os.environ.get("CHAINERDOCTOR_SIMULATE_ENVIRONMENTS")
     if not folder:
-        pytest.skip("training on hosts: CHAINERDOCTOR_SIMULATE_ENVIRONMENTS is not set (make test-simulate makes the environments)")
+        pytest.skip(
+            "training on hosts: CHAINERDOCTOR_SIMULATE_ENVIRONMENTS is not set (make test-simulate makes the environments)"
+        )
     return str(Path(folder) / "mpich" / "bin" / "python")
 
 
@@ -28,7 +30,12 @@ def gpus(tmp_path):
     scenario.write_text("gpus = 1\n[gpu *]\nmemory_total = 1GiB\n")
     variables = environment(scenario, ("nvml", "nccl", "cuda"))
     # MPICH would talk through shared memory, as the hosts share their kernel
-    network = {"NCCL_SOCKET_IFNAME": "eth0", "FI_PROVIDER": "tcp", "MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"}
+    network = {
+        "NCCL_SOCKET_IFNAME": "eth0",
+        "FI_PROVIDER": "tcp",
+        "MPIR_CVAR_CH4_NETMOD": "ofi",
+        "MPIR_CVAR_NOLOCAL": "1",
+    }
     return {**variables, **network}
 
 
@@ -56,4 +63,8 @@ def test_under_slurm(four_hosts, python, gpus):
 def test_under_mpiexec_over_ssh(four_hosts, python, gpus):
     mpiexec = str(Path(python).with_name("mpiexec"))
     launch = [mpiexec, "-launcher", "ssh", "-hosts", ",".join(four_hosts.nodes), "-n", "4", "-ppn", "1", "-genvall"]
-    check(four_hosts.run("head", *launch, "sh", "-c", ON_HOST, python, TRAIN, "pure_nccl", "gpu", timeout=300, environ=gpus))
+    check(
+        four_hosts.run(
+            "head", *launch, "sh", "-c", ON_HOST, python, TRAIN, "pure_nccl", "gpu", timeout=300, environ=gpus
+        )
+    )
