@@ -96,6 +96,9 @@ class GpuSampler:
                 [sys.executable, "-m", "chainerdoctor.instrument.gpu_sampler", *arguments],
                 env={**os.environ, "PYTHONPATH": path},
                 pass_fds=[file.fileno()],
+                # Linux shares CPUs out by session first (autogroup): in the busy training's own it would wait its turn. Nor
+                # does it get the terminal's Ctrl-C, which is the training's to handle.
+                start_new_session=True,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -214,7 +217,8 @@ def _ask_to_wake_early() -> None:
     number = _SCHED_SETATTR.get(os.uname().machine)
     if number is None:
         return
-    attributes = _SchedAttr(size=ctypes.sizeof(_SchedAttr), runtime_ns=_SHORTEST_SLICE_NS)
+    nice = os.getpriority(os.PRIO_PROCESS, 0)  # stays what it is
+    attributes = _SchedAttr(size=ctypes.sizeof(_SchedAttr), nice=nice, runtime_ns=_SHORTEST_SLICE_NS)
     ctypes.CDLL(None, use_errno=True).syscall(number, 0, ctypes.byref(attributes), 0)
 
 
