@@ -73,7 +73,9 @@ def main():
             scenario = Path(folder) / "m.scn"
             scenario.write_text("gpus = 1\n[gpu 0]\nmemory_used = 4GiB + ramp(60GiB, 30s)\n")
             variables = environment(scenario, ("nvml",), shared=Path(folder))
-            return subprocess.run([sys.executable, __file__, "inside"], env={**os.environ, **variables}, check=False).returncode
+            return subprocess.run(
+                [sys.executable, __file__, "inside"], env={**os.environ, **variables}, check=False
+            ).returncode
     figures = {
         "load": os.getloadavg()[0] / (os.cpu_count() or 1),
         "adapter": adapter_figures(),

@@ -1,6 +1,7 @@
 """The scenario's language: what it accepts, and how it complains."""
 
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -189,3 +190,8 @@ def test_the_sizes_that_c_and_python_share_agree():
     assert int(sizes["SIM_RANKS"]) == faults._MOST_RANKS
     assert int(sizes["SIM_TERMS"]) == values._MOST_TERMS
     assert int(sizes["SIM_TEXT"]) - 1 == scenario._MOST_TEXT
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).resolve().parents[2] / "fixtures" / "scenarios").glob("*.scn")))
+def test_the_scenarios_of_the_fixtures_are_right(path):
+    assert load(path).gpus

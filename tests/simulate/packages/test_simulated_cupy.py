@@ -288,3 +288,14 @@ def test_ranks_that_want_one_kernel_compile_it_once(machine, programs):
     left = [path.name for path in made.shared.iterdir() if not path.name.startswith("gpu")]
     assert left
     assert all(name.endswith(".so") for name in left), left
+
+
+def test_a_cuda_runtime_of_ones_own_is_refused_in_one_line(machine, programs):
+    """CuPy 13 and later link the CUDA runtime statically; it asks the driver for its entry points like this."""
+    code = (
+        "import ctypes; entry = ctypes.c_void_p(); cuda = ctypes.CDLL('libcuda.so.1')\n"
+        "for _ in range(2): print(cuda.cuGetProcAddress_v2(b'cuInit', ctypes.byref(entry), 12000, ctypes.c_ulonglong(0), None), entry.value)"
+    )
+    done = machine(FOUR, LIBRARIES).run(programs("python"), "-c", code)
+    assert done.stdout == "801 None\n801 None\n"
+    assert done.stderr.count("simulated GPUs need CuPy 12.3: pip install cupy-cuda12x==12.3.0") == 1
