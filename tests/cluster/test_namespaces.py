@@ -54,18 +54,19 @@ def test_each_host_has_its_own_name_and_is_reached_by_ssh(four_hosts):
 
 
 def test_a_slow_link_is_slow_and_the_others_are_not(four_hosts):
-    """4 MB at 50 Mbit/s take at least 0.6 s; the burst lets a little through at once."""
+    """4 MB at 50 Mbit/s need 0.64 s; the burst and the buffers let some of it through at once."""
     before = transfer_s(four_hosts, "node3", 4_000_000)
     four_hosts.limit_rate("node3", mbit=50)
-    assert transfer_s(four_hosts, "node3", 4_000_000) > 4 * before
-    assert transfer_s(four_hosts, "node3", 4_000_000) > 0.5
-    assert transfer_s(four_hosts, "node2", 4_000_000) < 0.5
+    slow = transfer_s(four_hosts, "node3", 4_000_000)
+    assert slow > max(0.5, 4 * before)
+    assert transfer_s(four_hosts, "node2", 4_000_000) < slow / 2
 
 
 def test_a_delayed_link_is_late_and_the_others_are_not(four_hosts, relay):
     four_hosts.delay("node4", ms=20, relay=relay)
-    assert transfer_s(four_hosts, "node4", 1) > 0.04  # there and back
-    assert transfer_s(four_hosts, "node2", 1) < 0.04
+    late = transfer_s(four_hosts, "node4", 1)
+    assert late > 0.04  # there and back
+    assert transfer_s(four_hosts, "node2", 1) < late / 2
     assert four_hosts.run("head", "ssh", "node4", "hostname").stdout == "node4\n"
 
 

@@ -130,18 +130,16 @@ def test_one_flipped_bit(machine, tmp_path):
 
 
 def test_a_slow_rank_and_a_slow_pair(machine, tmp_path):
-    quick = run(machine("gpus = 0\n", ("nccl",)), tmp_path, 3, ["sum"] * 3)
-    (tmp_path / "id").unlink()
-    slow = run(machine("gpus = 0\n[rank 1]\ndelay = 300ms\n", ("nccl",)), tmp_path, 3, ["sum"] * 3)
-    (tmp_path / "id").unlink()
-    pair = run(machine("gpus = 0\n[ranks 0-1]\ndelay = 200ms\n", ("nccl",)), tmp_path, 3, ["sum"] * 3)
-    least = {
-        name: min(out["took_s"][2] for out, _ in got.values())
-        for name, got in (("quick", quick), ("slow", slow), ("pair", pair))
-    }
-    assert least["slow"] >= 0.29 + least["quick"] * 0
-    assert least["pair"] >= 0.19
-    assert least["quick"] < least["pair"]
+    took = {}
+    for name, fault in (("none", ""), ("rank", "[rank 1]\ndelay = 400ms\n"), ("pair", "[ranks 0-1]\ndelay = 300ms\n")):
+        got = run(machine("gpus = 0\n" + fault, ("nccl",)), tmp_path, 3, ["sum"] * 3)
+        (tmp_path / "id").unlink()
+        took[name] = min(sum(out["took_s"][1:]) for out, _ in got.values())
+    # two operations after the first, which also takes up the ranks' different starts; half, as ranks leave an operation
+    # at different moments
+    assert took["rank"] > 0.4
+    assert took["pair"] > 0.3
+    assert took["none"] < took["pair"] / 2
 
 
 def test_another_version_on_one_rank(machine, tmp_path):

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cuda.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,14 +81,18 @@ int cuda_fault(const char *call)
 
 void cuda_refuse(const char *function)
 {
-    static const char *told[512];
+    static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    static const char *told[1024]; /* more than there are such functions */
     static int count;
+    int known = 0;
+    pthread_mutex_lock(&gate);
     for (int i = 0; i < count; i++)
-        if (told[i] == function)
-            return;
-    if (count < (int)(sizeof told / sizeof *told))
+        known |= told[i] == function;
+    if (!known && count < (int)(sizeof told / sizeof *told))
         told[count++] = function;
-    fprintf(stderr, "chainerdoctor simulation: %s is not simulated\n", function);
+    pthread_mutex_unlock(&gate);
+    if (!known)
+        fprintf(stderr, "chainerdoctor simulation: %s is not simulated\n", function);
 }
 
 SIM_EXPORT int cudaGetDeviceCount(int *out)

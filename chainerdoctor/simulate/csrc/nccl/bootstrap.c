@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 struct member {
-    int rank, size, version, device;
+    int rank, size, version, device, process;
     uint64_t host;
     struct sockaddr_in listens;
 };
@@ -154,12 +154,14 @@ static void *serve_root(void *argument)
         fd[member.rank] = from;
         joined++;
     }
-    for (int i = 0; fd && i < size; i++)
-        if (fd[i]) {
-            if (joined == size)
+    /* Ranks of this process come last: once they have their answer they may end it, and this thread with it. */
+    for (int own = 0; own < 2; own++)
+        for (int i = 0; joined == size && i < size; i++)
+            if ((members[i].process == getpid()) == own)
                 nccl_send_all(fd[i], members, (size_t)size * sizeof *members);
+    for (int i = 0; fd && i < size; i++)
+        if (fd[i])
             close(fd[i]);
-        }
     close(listener);
     free(members);
     free(fd);
@@ -251,7 +253,7 @@ int nccl_join(struct nccl_comm *comm, const struct nccl_unique_id *id)
 {
     struct sockaddr_in root;
     char name[IFNAMSIZ];
-    struct member me = {.rank = comm->rank, .size = comm->size, .device = comm->device, .host = host_hash()};
+    struct member me = {.rank = comm->rank, .size = comm->size, .device = comm->device, .process = getpid(), .host = host_hash()};
     me.version = comm->fault->version ? comm->fault->version : nccl_version();
     int code = own_address(&me.listens, name);
     if (code)
