@@ -120,10 +120,20 @@ static int passes(const char *option)
 }
 
 /* --- the source that the compiler gets */
+
+/* CuPy's reduction kernel: _block_stride outputs for a block of threads, several threads for each output if it is small.
+ * It works with any stride, so the number of threads for an output is chosen anew for a CPU (device/reduce.h). */
+static const char reduction_head[] = "const int _block_stride) {", reduction_start[] = "unsigned int _tid = threadIdx.x;";
+static int is_reduction(const char *source)
+{
+    return strstr(source, reduction_head) && strstr(source, reduction_start);
+}
 static const char *mode(const char *source)
 {
     static const char *const waits[] = {"__syncthreads", "__syncwarp", "__shfl", "__ballot", "_sdata", "__any_sync", "__all_sync", "cooperative_groups", "cub::"};
     static const char *const indices[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
+    if (is_reduction(source))
+        return "SIM_REDUCTION";
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
         if (strstr(source, waits[i]))
             return "SIM_FIBERS";
@@ -131,6 +141,12 @@ static const char *mode(const char *source)
         if (strstr(source, indices[i]))
             return "SIM_THREADS";
     return strstr(source, "CUPY_FOR") ? "SIM_STRIDE" : "SIM_THREADS";
+}
+
+static void write_reduction(FILE *file, const char *source)
+{
+    const char *after = strstr(source, reduction_start) + strlen(reduction_start);
+    fprintf(file, "%.*s\n  const int sim_stride = sim_reduction_stride(_in_ind.size(), _out_ind.size(), blockDim.x);\n#define _block_stride sim_stride\n%s", (int)(after - source), source, after);
 }
 
 /* "extern __shared__ T name[];" is memory whose size the launch gives: a pointer here. */
@@ -189,7 +205,10 @@ static int write_unit(const char *path, const struct program *program)
     if (!file)
         return -1;
     fprintf(file, "#include \"kernel.h\"\n#define SIM_MODE %s\n#line 1 \"kernel.cu\"\n", mode(program->source));
-    write_source(file, program->source);
+    if (is_reduction(program->source))
+        write_reduction(file, program->source);
+    else
+        write_source(file, program->source);
     fputc('\n', file);
     write_launchers(file, program->source);
     for (int i = 0; i < program->names; i++)

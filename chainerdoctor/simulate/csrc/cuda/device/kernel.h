@@ -4,6 +4,7 @@
  *   SIM_STRIDE   the kernel only uses CuPy's grid-stride loop: one thread walks all of it, and the compiler can vectorise
  *   SIM_THREADS  threads of a block run one after another: no thread waits for another
  *   SIM_FIBERS   threads of a block are fibers that take turns: __syncthreads, __syncwarp and the warp's shuffles work
+ *   SIM_REDUCTION  as fibers, in one block: CuPy's reduction kernel walks all outputs with whatever grid it gets
  * Blocks run one after another. Written as C++14; atomics need no locks as nothing runs at the same time.
  */
 #pragma once
@@ -44,13 +45,14 @@ static const int warpSize = 32;
 #include "fiber.h"
 #include "warp.h"
 #include "functions.h"
+#include "reduce.h"
 
 struct sim_launch_arguments { /* struct cuda_launch of cuda.h */
     unsigned grid[3], block[3];
     unsigned shared_bytes;
     void **arguments;
 };
-enum sim_mode { SIM_STRIDE, SIM_THREADS, SIM_FIBERS };
+enum sim_mode { SIM_STRIDE, SIM_THREADS, SIM_FIBERS, SIM_REDUCTION };
 static char *sim_dynamic_shared;
 
 template <class... Parameters, size_t... I>
@@ -72,7 +74,8 @@ template <class... Parameters>
 static void sim_run(void (*kernel)(Parameters...), sim_mode mode, const sim_launch_arguments *launch)
 {
     sim_bound<Parameters...> bound{kernel, launch->arguments};
-    const unsigned *grid = launch->grid, *block = launch->block;
+    static const unsigned one_block[3] = {1, 1, 1};
+    const unsigned *grid = mode == SIM_REDUCTION ? one_block : launch->grid, *block = launch->block;
     if (mode == SIM_STRIDE) {
         gridDim = blockDim = {1, 1, 1};
         threadIdx = blockIdx = {0, 0, 0};
@@ -87,7 +90,7 @@ static void sim_run(void (*kernel)(Parameters...), sim_mode mode, const sim_laun
         for (unsigned y = 0; y < grid[1]; y++)
             for (unsigned x = 0; x < grid[0]; x++) {
                 blockIdx = {x, y, z};
-                if (mode == SIM_FIBERS) {
+                if (mode == SIM_FIBERS || mode == SIM_REDUCTION) {
                     sim_run_block(bound.run, &bound, threads);
                     continue;
                 }
