@@ -113,4 +113,8 @@ class Report:
         """0 nothing at or above ``fail_on``, 1 findings, 3 could not judge. Findings outrank blindness."""
         if any(v.severity.rank >= fail_on.rank for v in self.found()):
             return 1
-        return 3 if self.could_not_judge() else 0
+        return 3 if self.could_not_judge() or self.judged_nothing() else 0
+
+    def judged_nothing(self) -> bool:
+        """Whether not one rule had anything to look at, so that "nothing found" would mean nothing."""
+        return not any(v.status in (PASSED, FOUND) for v in self.verdicts)

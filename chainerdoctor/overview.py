@@ -37,17 +37,14 @@ def _size(snapshot: Snapshot) -> Iterator[Tuple[str, str]]:
     if wanted:
         heard = f"{wanted} ranks" if complete == wanted else f"{complete} of {wanted} ranks"
         heard = heard[:-1] if wanted == 1 else heard
-        yield "looked at", f"{heard} on {nodes} node{'s' if nodes != 1 else ''}{_names(snapshot.nodes)}"
+        yield "looked at", f"{heard} on {_nodes(snapshot.nodes)}" if nodes else heard
     elif nodes:
-        yield (
-            "looked at",
-            f"{nodes} node{'s' if nodes != 1 else ''}{_names(snapshot.nodes)}"
-            + (f", {ranks} ranks" if ranks > 1 else ""),
-        )
+        yield "looked at", _nodes(snapshot.nodes) + (f", {ranks} ranks" if ranks > 1 else "")
 
 
-def _names(nodes: Tuple[str, ...]) -> str:
-    return f" ({', '.join(nodes)})" if len(nodes) <= 4 else f" ({nodes[0]} … {nodes[-1]})"
+def _nodes(nodes: Tuple[str, ...]) -> str:
+    names = ", ".join(nodes) if len(nodes) <= 4 else f"{nodes[0]} … {nodes[-1]}"
+    return f"{len(nodes)} node{'s' if len(nodes) != 1 else ''} ({names})"
 
 
 def _pair(label: str, value: Optional[str]) -> List[Tuple[str, str]]:

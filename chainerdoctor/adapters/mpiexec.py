@@ -21,7 +21,8 @@ def candidates(environ: Mapping[str, str], executable: str = sys.executable) -> 
     real = set()
     for folder in folders:
         for name in _NAMES:
-            path = os.path.join(folder or ".", name)
+            # Open MPI takes the folder above its own path as its installation, so /bin has to become /usr/bin.
+            path = os.path.join(os.path.realpath(folder or "."), name)
             target = os.path.realpath(path)
             if os.path.isfile(path) and os.access(path, os.X_OK):
                 if target not in real:

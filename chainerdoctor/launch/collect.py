@@ -14,10 +14,11 @@ from typing import Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from chainerdoctor import __version__
 from chainerdoctor.codec import CodecError
-from chainerdoctor.facts import Fact
+from chainerdoctor.facts import SILENT, Fact, Missing
 from chainerdoctor.facts.host import ClockOffset
 from chainerdoctor.facts.mpi import LauncherOutcome, RankOutcome
 from chainerdoctor.launch.frames import FrameReader, Message
+from chainerdoctor.probes import all_probes
 from chainerdoctor.snapshot import Sighting, Snapshot, sighting_from_json
 
 Progress = Callable[[int, int], None]
@@ -143,6 +144,10 @@ class Gathering:
                 detail = obituary.how if own else f"ended by the launcher because rank {obituary.rank} died"
                 outcome = RankOutcome(rank, "died" if own else "cut", detail)
             yield Sighting(label, rank, "launch", self._began_at_s, 0.0, outcome)
+            if outcome.state != "complete":
+                # What it would have seen is missing: a rule that nobody else gave facts to could not judge.
+                unseen = Missing("launch", SILENT, f"rank {rank}: {outcome.detail}", _all_kinds())
+                yield Sighting(label, rank, "launch", self._began_at_s, 0.0, unseen)
         for label, (low, high) in clocks.items():
             if label and low <= high:
                 yield Sighting(label, None, "launch", self._began_at_s, 0.0, ClockOffset(low, high))
@@ -166,6 +171,10 @@ class Gathering:
             for node, known in boots.items()
             for number, boot in enumerate(known)
         }
+
+
+def _all_kinds() -> Tuple[str, ...]:
+    return tuple(sorted({kind.kind for probe in all_probes() for kind in probe.yields}))
 
 
 def _outcome(rank: int, shard: Optional[_Shard], pieces: Optional[Tuple[int, int]]) -> RankOutcome:

@@ -27,6 +27,9 @@ def _lines(report: Report) -> Iterator[str]:
     passed = sum(verdict.status == PASSED for verdict in report.verdicts)
     counts = ", ".join(f"{report.count(severity)} {severity.value}" for severity in reversed(Severity))
     yield f"**{counts}** · {passed} checks passed"
+    if report.judged_nothing():
+        yield ""
+        yield "Nothing could be judged: no rule found anything to look at."
     for verdict in report.found():
         yield ""
         yield f"## {_SIGNS[verdict.severity]} {verdict.code} {verdict.slug.replace('_', '-')}"

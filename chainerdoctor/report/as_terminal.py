@@ -127,6 +127,8 @@ def _closing(report: Report) -> Text:
         return Text(f"{', '.join(words)}; {checks}.", style=_STYLES[worst])
     if report.could_not_judge():
         return Text(f"Nothing found, but not everything could be judged; {checks}.", style="bold magenta")
+    if report.judged_nothing():
+        return Text("Nothing could be judged: no rule found anything to look at.", style="bold magenta")
     return Text(f"✓ All clear: {checks}.", style="bold green")
 
 

@@ -98,6 +98,12 @@ def test_exit_code_for_blindness_and_findings_first() -> None:
     assert Report("t", "c", "", "", both).exit_code(Severity.ERROR) == 1
 
 
+def test_nothing_to_look_at_is_not_an_all_clear() -> None:
+    verdicts = judge(Snapshot([]), [made(finds)])
+    assert [v.status for v in verdicts] == ["skipped"]
+    assert Report("t", "c", "", "", verdicts).exit_code(Severity.ERROR) == 3
+
+
 @pytest.mark.parametrize(
     ("select", "ignore", "kept"),
     [

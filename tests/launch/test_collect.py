@@ -84,3 +84,15 @@ def test_silent_rank_is_a_fact() -> None:
     gathering.feed(hello(0, "node1", "a"), 0.0)
     seen = outcomes(gathering)
     assert (seen[1].fact.state, seen[1].node) == ("silent", "")
+
+
+def test_nobody_heard_is_never_an_all_clear() -> None:
+    """With the rule on silent ranks left out, the others could not judge; they did not pass."""
+    from chainerdoctor.findings import Severity
+    from chainerdoctor.judging import report_on
+    from chainerdoctor.rules import all_rules, selected
+
+    snapshot = Gathering(2, time.time()).snapshot(LauncherOutcome("x", 1, 2, 0.1, ""), "x")
+    report = report_on(snapshot, selected(all_rules(), ("CD4",), ()), "x")
+    assert report.exit_code(Severity.ERROR) == 3
+    assert "CD401" in {verdict.code for verdict in report.could_not_judge()}

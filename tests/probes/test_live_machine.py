@@ -126,3 +126,16 @@ def test_import_outcomes_tell_the_true_error(tmp_path, monkeypatch) -> None:
     assert outcome.error == (
         "RuntimeError: CuPy is broken — caused by ModuleNotFoundError: No module named '_no_such_core'"
     )
+
+
+def test_launchers_are_found_by_their_real_folder(tmp_path) -> None:
+    """/bin is a link to /usr/bin; Open MPI, called as /bin/mpiexec, takes / for its installation and gives up."""
+    from chainerdoctor.adapters.mpiexec import candidates
+
+    (tmp_path / "usr" / "bin").mkdir(parents=True)
+    (tmp_path / "bin").symlink_to(tmp_path / "usr" / "bin")
+    program = tmp_path / "usr" / "bin" / "mpiexec"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    found = candidates({"PATH": str(tmp_path / "bin")}, executable="/nonexistent/python")
+    assert found == [str(program)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Tuple
 
 from chainerdoctor.consensus import places
-from chainerdoctor.facts import CRASHED, DENIED, ERROR, TIMEOUT, Missing
+from chainerdoctor.facts import CRASHED, DENIED, ERROR, SILENT, TIMEOUT, Missing
 from chainerdoctor.facts.mpi import RankOutcome
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
@@ -29,7 +29,7 @@ def probe_blind(snapshot: Snapshot) -> Iterator[Finding]:
     for seen in snapshot.missing:
         # MPI_Init waits for all ranks: where one is lost (CD002) the others are its victims.
         victim = lost and seen.fact.probe == "mpi_world" and seen.fact.reason == TIMEOUT
-        if seen.fact.blind and seen.fact.reason != DENIED and not victim:
+        if seen.fact.blind and seen.fact.reason not in (DENIED, SILENT) and not victim:
             by_fault.setdefault((seen.fact.probe, seen.fact.reason, seen.fact.detail), []).append(seen)
     for (probe, reason, detail), sightings in sorted(by_fault.items()):
         kinds = sorted({kind for seen in sightings for kind in seen.fact.kinds})

@@ -45,9 +45,12 @@ def rank_silent(snapshot: Snapshot) -> Iterator[Finding]:
             evidence.append(Evidence(launcher.launcher, f"{ended} after {launcher.took_s:.1f} s"))
             if launcher.last_words:
                 evidence.append(Evidence("its last words", launcher.last_words))
+        none_started = len(ranks) == len(snapshot.all(RankOutcome)) and launcher is not None and launcher.exit_status
         yield Finding(
             where=f"{node}/{who}" if node else who,
-            message=_MESSAGES[state],
-            remedy="Start one process there by hand (mpiexec -n 1 -hosts NODE hostname) and look at its node's dmesg.",
+            message="said nothing: the launcher failed and started no rank" if none_started else _MESSAGES[state],
+            remedy="Read the launcher's last words and start one process by hand: mpiexec -n 1 hostname."
+            if none_started
+            else "Start one process there by hand (mpiexec -n 1 -hosts NODE hostname) and look at its node's dmesg.",
             evidence=tuple(evidence),
         )
