@@ -21,13 +21,18 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAI
 CHAINER_OK := 'import sys; sys.exit(sys.version_info >= (3, 12))'
 SOURCES := chainerdoctor tests
 
-.PHONY: help doctor test check bench bless new-rule readme clean venv venv-test
+.PHONY: help doctor test check bench fuzz test-chainer test-stacks bless new-rule readme clean venv venv-test
 
 help: ## Print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 doctor: .venv/ready ## Set up .venv with Chainer, mpi4py and an MPI, and check this machine with two ranks
-	.venv/bin/chainerdoctor check-cluster -n 2
+	@if .venv/bin/python -c $(CHAINER_OK); then \
+	  set -x; .venv/bin/chainerdoctor check-cluster -n 2; \
+	else \
+	  echo "Only $$(.venv/bin/python --version) is here, and Chainer 7.8.1 stops at Python 3.11: using the compat layer."; \
+	  set -x; .venv/bin/chainerdoctor run --compat -m chainerdoctor check-cluster -n 2; \
+	fi
 
 .venv/ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "No Python 3.8 to 3.13 with venv is found; install one, or: make PYTHON=/path/to/python3.11"; exit 1; }
@@ -35,12 +40,7 @@ doctor: .venv/ready ## Set up .venv with Chainer, mpi4py and an MPI, and check t
 	$(PYTHON) -m venv .venv
 	echo 'setuptools<74' > $(PINS)
 	$(PIP) .venv/bin/python -m pip install -q --upgrade 'pip>=23' 'setuptools<74' wheel
-	@if .venv/bin/python -c $(CHAINER_OK); then \
-	  set -x; $(PIP) .venv/bin/python -m pip install -q -e '.[chainer,mpi]'; \
-	else \
-	  echo "Only $$($(PYTHON) --version) is here, and Chainer 7.8.1 stops at Python 3.11: setting up without Chainer."; \
-	  set -x; $(PIP) .venv/bin/python -m pip install -q -e '.[mpi]'; \
-	fi
+	$(PIP) .venv/bin/python -m pip install -q -e '.[chainer,mpi]'
 	touch $@
 
 # Tests also run under Open MPI, which needs an environment of its own: both MPIs bring bin/mpiexec.
@@ -72,13 +72,21 @@ check: .venv/ready-test ## Lint, types, import contracts, and the tests on the o
 	  env=.venv-$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') && \
 	  $$python -m venv $$env && \
 	  $(PIP) $$env/bin/python -m pip install -q --upgrade 'pip>=23' 'setuptools<74' wheel && \
-	  if $$env/bin/python -c $(CHAINER_OK); then extras=chainer,mpi,dev; else extras=mpi,dev; fi && \
-	  $(PIP) $$env/bin/python -m pip install -q -e ".[$$extras]" && \
+	  $(PIP) $$env/bin/python -m pip install -q -e '.[chainer,mpi,dev]' && \
 	  $$env/bin/python -m pytest -q || exit 1; \
 	done
 
 bench: .venv/ready-test ## Measure the speed bars beside their peers, in one interleaved run; writes bench.json
 	.venv/bin/python -m tests.bench
+
+fuzz: .venv/ready-test ## Parse 100,000 mutated logs: no exception, nothing slower than linear
+	.venv/bin/python tests/fuzz/fuzz_logs.py 100000
+
+test-chainer: .venv/ready-test ## Chainer's own tests under compat (CHAINER_TESTS=checkout of v7.8.1)
+	.venv/bin/python -m tests.chainer_suite
+
+test-stacks: .venv/ready-test ## Install and import the sets of versions that prescribe names
+	.venv/bin/python -m tests.chainer_suite.prescribed
 
 new-rule: .venv/ready ## Make the files of a new rule: make new-rule CODE=CD207 SLUG=ecc_errors_rising
 	@.venv/bin/python tests/new_rule.py "$(CODE)" "$(SLUG)"

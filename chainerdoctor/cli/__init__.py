@@ -65,4 +65,8 @@ def main(ctx: click.Context, config: Optional[str]) -> None:
     """
     from chainerdoctor.cli.settings import default_map
 
-    ctx.default_map = default_map(config)
+    assert isinstance(ctx.command, LazyGroup)
+    invoked = ctx.command.get_command(ctx, ctx.invoked_subcommand) if ctx.invoked_subcommand else None
+    if invoked is not None:
+        invoked.name = ctx.invoked_subcommand
+    ctx.default_map = default_map(config, ctx.command.list_commands(ctx), invoked)

@@ -21,5 +21,5 @@ def command(first: str, second: str, report_options: ReportOptions) -> None:
 
     with usage_errors():
         compared = compare(snapshots.load(second), snapshots.load(first), first)
-    rules = selected(all_rules(), report_options.select or ("CD010",), report_options.ignore)
+        rules = selected(all_rules(), report_options.select or ("CD010",), report_options.ignore)
     deliver(report_on(compared, rules, f"diff {first} {second}"), report_options)

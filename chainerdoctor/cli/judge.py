@@ -23,6 +23,6 @@ def command(files: Tuple[str, ...], report_options: ReportOptions) -> None:
 
     with usage_errors():
         parts = [snapshots.load(path) for path in files]
+        rules = selected(all_rules(), report_options.select, report_options.ignore)
     seen = snapshots.merge(parts, command=parts[0].command)
-    rules = selected(all_rules(), report_options.select, report_options.ignore)
     deliver(report_on(seen, rules, "judge"), report_options)

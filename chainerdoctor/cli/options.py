@@ -79,7 +79,7 @@ def render(report: Report, options: ReportOptions) -> str:
 
         to_screen = options.output in (None, "-")
         colour = to_screen and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        return as_terminal(report, width=_width(), colour=colour, unicode=_can_print("─✓✗"))
+        return as_terminal(report, width=terminal_width(), colour=colour, unicode=_can_print("─✓✗"))
     from importlib import import_module
 
     module = import_module(f"chainerdoctor.report.as_{options.format}")
@@ -101,11 +101,12 @@ def usage_errors() -> Iterator[None]:
     """Turn the errors by which layers below refuse a wish into one line and exit code 2."""
     from chainerdoctor.launch.collect import LaunchError
     from chainerdoctor.launch.hosts import HostsError
+    from chainerdoctor.rules import SelectionError
     from chainerdoctor.snapshot import SnapshotError
 
     try:
         yield
-    except (SnapshotError, HostsError, LaunchError) as error:
+    except (SnapshotError, HostsError, LaunchError, SelectionError) as error:
         raise click.UsageError(str(error)) from None
 
 
@@ -138,7 +139,8 @@ def write_file(path: str, text: str) -> None:
         raise SystemExit(3) from None
 
 
-def _width() -> int:
+def terminal_width() -> int:
+    """Columns of the terminal, 80 for a pipe."""
     import shutil
 
     # A pipe has no width: 80 columns read well everywhere.

@@ -31,3 +31,27 @@ def rank_progress() -> Iterator[Optional[Callable[[int, int], None]]]:
         if shown:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def reading_progress() -> Iterator[Optional[Callable[[str, int], None]]]:
+    """A callable ``progress(path, bytes read)`` for large files; ``None`` where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    due_s, shown = time.monotonic() + _PATIENCE_S, False
+
+    def show(path: str, size: int) -> None:
+        nonlocal due_s, shown
+        now_s = time.monotonic()
+        if now_s >= due_s:
+            due_s, shown = now_s + 0.5, True
+            sys.stderr.write(f"\rreading {path[-50:]}: {size / 1e6:,.0f} MB\033[K")
+            sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        if shown:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Iterable, Optional, Sequence, Tuple
 
 import click
 
+#: Keys that may stand at the top level, for all commands.
+_SHARED = frozenset({"format", "output", "select", "ignore", "fail_on"})
 
-def default_map(config: Optional[str]) -> Dict[str, Any]:
+
+def default_map(config: Optional[str], commands: Sequence[str], invoked: Optional[click.Command]) -> Dict[str, Any]:
     """Defaults for click: a table per command, with the top-level keys valid for every command.
 
+    ``invoked`` is the command that is about to run: its table's keys are checked.
+
     Raises:
-        click.UsageError: the file is not TOML.
+        click.UsageError: the file is not TOML, or a key is not known (the nearest one is named).
     """
     path, table = _find(config)
     if path is None:
         return {}
+    tables = {key.replace("_", "-") for key, value in table.items() if isinstance(value, dict)}
+    _check(path, "", tables, commands)
+    _check(path, "", [key for key, value in table.items() if not isinstance(value, dict)], _SHARED)
+    if invoked is not None and invoked.name is not None:
+        own = table.get(invoked.name, table.get(invoked.name.replace("-", "_"), {}))
+        _check(path, f"[{invoked.name}] ", own, [param.name or "" for param in invoked.params])
     shared = {_name(key): value for key, value in table.items() if not isinstance(value, dict)}
     made: Dict[str, Any] = _PerCommand(shared)
     for key, value in table.items():
@@ -36,6 +48,15 @@ class _PerCommand(Dict[str, Any]):
     def get(self, key: str, default: Any = None) -> Any:
         """The table of the command ``key``."""
         return super().get(key, self._shared)
+
+
+def _check(path: Path, where: str, keys: Iterable[str], known: Iterable[str]) -> None:
+    names = {_name(name): name.replace("_", "-") for name in known}
+    for key in keys:
+        if _name(key) not in names:
+            near = difflib.get_close_matches(_name(key), names, n=1)
+            hint = f"; did you mean {names[near[0]]}?" if near else f" (known: {', '.join(sorted(names.values()))})"
+            raise click.UsageError(f"{path}: {where}unknown key {key}{hint}")
 
 
 def _name(key: str) -> str:

@@ -160,6 +160,8 @@ def _finish(child: _Child, node: str, rank: Optional[int], now: float) -> List[S
     unseen = tuple(kind.kind for kind in probe.yields if kind.kind not in seen)
     if isinstance(ended, list):
         facts.append(Missing(probe.name, ended[0], ended[1], unseen))
+    elif ended is None and status is None and probe.last:
+        facts.append(Missing(probe.name, TIMEOUT, "it did not end after its last word", ("a clean end",)))
     elif ended == "cut":
         words = bytes(child.errors).decode("utf-8", "replace").strip().splitlines()
         last_words = f"; last words: {words[-1][:300]}" if words else ""
@@ -176,7 +178,10 @@ def _end(child: _Child) -> Optional[str]:
     if child.errors_fd >= 0 and child.done:
         child.errors = (child.errors + (_read(child.errors_fd) or b""))[-4096:]
     killed = False
-    deadline = time.monotonic() + 1.0
+    # After its last word a child may still have to tell the launcher that it has finalised, which takes its time on a
+    # busy machine; an MPI that is killed before that takes all other ranks with it.
+    patience_s = child.began_s + child.deadline_s - time.monotonic() if child.probe.last else 0.0
+    deadline = time.monotonic() + max(1.0, patience_s)
     while True:
         pid, status = os.waitpid(child.pid, os.WNOHANG)
         if pid:

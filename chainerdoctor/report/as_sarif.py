@@ -69,10 +69,18 @@ def _location(finding: Finding) -> Dict[str, Any]:
     if place is None:
         return {"logicalLocations": [{"name": plain(finding.where), "kind": "resource"}]}
     # A relative path stays relative, so that code scanning finds the file in the checkout.
-    physical: Dict[str, Any] = {"artifactLocation": {"uri": quote(place.path)}}
+    physical: Dict[str, Any] = {"artifactLocation": {"uri": _uri(place.path)}}
     if place.line:
         physical["region"] = {"startLine": place.line, **({"startColumn": place.column} if place.column else {})}
     return {"physicalLocation": physical}
+
+
+def _uri(path: str) -> str:
+    """The path percent-encoded; bytes that are not UTF-8 (Python holds them as surrogates) as they are on disk."""
+    try:
+        return quote(path.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        return quote(plain(path))
 
 
 def _notifications(report: Report) -> List[Dict[str, Any]]:

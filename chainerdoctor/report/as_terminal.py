@@ -108,11 +108,13 @@ def _evidence(evidence: Evidence) -> Iterator[Padding]:
 
 
 def _blind(report: Report) -> Iterator[Text]:
+    """What is missing from the judgement through a fault, one line a fault."""
+    faults: Dict[str, List[str]] = {}
     for verdict in report.could_not_judge():
         word = "the rule crashed" if verdict.status == CRASHED else "could not judge"
-        yield Text(
-            f"? {verdict.code} {verdict.slug.replace('_', '-')}: {word}: {one_line(verdict.reason)}", style="magenta"
-        )
+        faults.setdefault(f"{word}: {one_line(verdict.reason)}", []).append(verdict.code)
+    for fault, codes in faults.items():
+        yield Text(f"? {', '.join(codes)} {fault}", style="magenta")
 
 
 def _closing(report: Report) -> Text:

@@ -107,11 +107,21 @@ def all_rules() -> Tuple[Rule, ...]:
     return tuple(_RULES[code] for code in sorted(_RULES))
 
 
+class SelectionError(ValueError):
+    """A prefix selects no rule at all, so that "nothing found" would mean nothing. The text is one line."""
+
+
 def selected(rules: Tuple[Rule, ...], select: Tuple[str, ...], ignore: Tuple[str, ...]) -> Tuple[Rule, ...]:
     """The rules whose code starts with one of ``select`` (all if empty) and with none of ``ignore``.
 
     As in ruff, the longer prefix wins: ``select=CD512, ignore=CD5`` keeps CD512.
+
+    Raises:
+        SelectionError: a prefix of ``select`` fits no rule.
     """
+    for prefix in select:
+        if not any(each.code.startswith(prefix) for each in rules):
+            raise SelectionError(f"no rule's code starts with {prefix} (chainerdoctor rules lists them)")
 
     def reach(code: str, prefixes: Tuple[str, ...]) -> int:
         return max((len(p) for p in prefixes if code.startswith(p)), default=-1)

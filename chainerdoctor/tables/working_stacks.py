@@ -9,19 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import List, Optional, Tuple
 
-from chainerdoctor.tables.cuda_drivers import (
-    FAMILY_FLOORS,
-    TOOLKIT_DRIVERS,
-    exact_driver,
-    newest_toolkit,
-    oldest_driver,
-    toolkits,
-    version_key,
+from chainerdoctor.tables.cuda_drivers import FAMILY_FLOORS, exact_driver, oldest_driver, version_key
+from chainerdoctor.tables.cupy_wheels import CupyWheel, Version
+from chainerdoctor.tables.gpu_architectures import Architecture
+from chainerdoctor.tables.stack_pins import CUDNN_PINS, NCCL_PINS, NUMPY_PINS
+from chainerdoctor.tables.toolkit_choice import (
+    NoStackError,
+    choose_toolkit,
+    dotted,
+    fully_supports,
+    known_gpu,
+    wheels_for,
 )
-from chainerdoctor.tables.cupy_wheels import CUPY_WHEELS, CupyWheel
-from chainerdoctor.tables.gpu_architectures import ARCHITECTURES, Architecture, architecture
 
-Version = Tuple[int, int]
+__all__ = ["NoStackError", "Pin", "Stack", "recommend"]
 
 #: Pythons that this table speaks of, and the newest on which Chainer 7.8.1 runs without the compat layer.
 PYTHONS: Tuple[Version, ...] = ((3, 8), (3, 9), (3, 10), (3, 11), (3, 12), (3, 13))
@@ -33,13 +34,6 @@ SETUPTOOLS = "setuptools<74"
 
 _TRIED = "installed and imported"
 _CHAINER_SOURCE = "chainer 7.8.1 setup.py and chainer/_environment_check.py"
-
-
-class NoStackError(ValueError):
-    """No set of versions fits the machine described, or the machine is not in the tables.
-
-    The text is one line that names what does not fit and the nearest that is known.
-    """
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,8 @@ class Stack:
     """A set of versions.
 
     ``python`` may differ from the one asked for: ``python_reason`` says why it is what it is. ``cuda`` is the toolkit
-    whose libraries the set uses (``"12.4"``), ``None`` for a set without a GPU. With ``compat`` programs have to be started by ``chainerdoctor run --compat``.
+    whose libraries the set uses (``"12.4"``), ``None`` for a set without a GPU. With ``compat`` programs have to be
+    started by ``chainerdoctor run --compat``.
     """
 
     title: str
@@ -85,7 +80,8 @@ class Stack:
         Chainer's setup.py finds pkg_resources everywhere.
         """
         wanted = " ".join(_quoted(requirement) for requirement in self.requirements)
-        python = f"python{self.python[0]}.{self.python[1]}"
+        # Virtual environments have a python3.N from Python 3.9 on; before, that name would reach past them.
+        python = "python" if self.python < (3, 9) else f"python{self.python[0]}.{self.python[1]}"
         return (
             f"echo '{SETUPTOOLS}' > build-constraint.txt && "
             'PIP_CONSTRAINT="$PWD/build-constraint.txt" PIP_BUILD_CONSTRAINT="$PWD/build-constraint.txt" '
@@ -98,73 +94,6 @@ class Stack:
             if pin.name == name:
                 return pin
         return None
-
-
-@dataclass(frozen=True)
-class NumpyPin:
-    """The NumPy for a range of Pythons, for CuPy below or from a major version."""
-
-    python: Tuple[Version, Version]
-    cupy_major: Tuple[int, int]
-    numpy: str
-    reason: str
-    source: str = _TRIED
-
-
-#: First match wins; ``cupy_major`` 0 stands for a set without CuPy.
-NUMPY_PINS: Tuple[NumpyPin, ...] = (
-    NumpyPin(
-        ((3, 8), (3, 11)),
-        (0, 13),
-        "1.23.5",
-        "the newest on which every case of Chainer's test suite that can pass does; 1.24 removed names it uses",
-    ),
-    NumpyPin(((3, 12), (3, 12)), (7, 12), "1.26.4", "CuPy 12 was built before NumPy 2; 1.26 is the newest before it"),
-    NumpyPin(
-        ((3, 12), (3, 13)),
-        (0, 14),
-        "2.5.5",
-        "Python 3.12 and 3.13 take NumPy 2; Chainer needs the compat layer with it",
-    ),
-)
-
-
-@dataclass(frozen=True)
-class LibraryPin:
-    """A wheel of an NVIDIA library for a CUDA major version, and why that version."""
-
-    cuda_major: int
-    requirement: str
-    reason: str
-    source: str
-
-
-CUDNN_PINS: Tuple[LibraryPin, ...] = (
-    LibraryPin(
-        11, "nvidia-cudnn-cu11==8.9.6.50", "CuPy 12 and 13 load libcudnn.so.8; cuDNN 9 has another name", _TRIED
-    ),
-    LibraryPin(
-        12, "nvidia-cudnn-cu12==8.9.7.29", "CuPy 12 and 13 load libcudnn.so.8; cuDNN 9 has another name", _TRIED
-    ),
-)
-
-NCCL_PINS: Tuple[LibraryPin, ...] = (
-    LibraryPin(
-        11, "nvidia-nccl-cu11==2.21.5", "the newest NCCL for CUDA 11; every rank must run the same", "package index"
-    ),
-    LibraryPin(
-        12,
-        "nvidia-nccl-cu12==2.28.9",
-        "past the known hangs and corruptions (the last: < 2.28.9); every rank must run the same",
-        "NVIDIA/nccl release notes; NVIDIA/nccl#286",
-    ),
-    LibraryPin(
-        13,
-        "nvidia-nccl-cu13==2.28.9",
-        "past the known hangs and corruptions (the last: < 2.28.9); every rank must run the same",
-        "NVIDIA/nccl release notes; NVIDIA/nccl#286",
-    ),
-)
 
 
 def recommend(
@@ -185,135 +114,10 @@ def recommend(
     """
     if driver is None and cuda is None and compute_capability is None:
         return _assemble(python, None, None, None)
-    known = _known(compute_capability)
-    toolkit = _toolkit(driver, cuda, known)
+    known = known_gpu(compute_capability)
+    toolkit = choose_toolkit(driver, cuda, known)
     wheel = _wheel_for(toolkit, python)
     return _assemble(python, wheel, toolkit, known, driver)
-
-
-def _known(capability: Optional[Version]) -> Optional[Architecture]:
-    if capability is None:
-        return None
-    found = architecture(capability)
-    if found is not None:
-        return found
-    near = min(
-        ARCHITECTURES,
-        key=lambda row: (abs(row.capability[0] - capability[0]), abs(row.capability[1] - capability[1])),
-    )
-    raise NoStackError(
-        f"compute capability {_dotted(capability)} is not known here; the nearest that is: "
-        f"{_dotted(near.capability)} ({near.name})"
-    )
-
-
-def _toolkit(driver: Optional[str], cuda: Optional[str], gpu: Optional[Architecture]) -> str:
-    """The CUDA version to build the set on."""
-    if driver is not None:
-        _check_version("driver", driver)
-    toolkit = _best_toolkit(driver, gpu) if cuda is None else _named_toolkit(cuda)
-    _check_driver(driver, toolkit)
-    if gpu is not None:
-        _check_gpu(gpu, toolkit)
-    return toolkit
-
-
-def _check_version(what: str, text: str) -> None:
-    try:
-        version_key(text)
-    except ValueError:
-        raise NoStackError(f"'{text}' is not a {what} version; it looks like {_EXAMPLES[what]}") from None
-
-
-_EXAMPLES = {"driver": "550.54.14", "CUDA": "12.4"}
-
-
-def _named_toolkit(cuda: str) -> str:
-    _check_version("CUDA", cuda)
-    asked = version_key(cuda)[:2]
-    if len(asked) == 1:
-        same_major = [known for known in toolkits() if version_key(known)[0] == asked[0]]
-        if same_major:
-            return same_major[-1]
-    usable = [known for known in toolkits() if _wheels(known)]
-    for known in usable:
-        if version_key(known) == asked:
-            return known
-    wanted = asked if len(asked) == 2 else (asked[0], 0)
-    near = min(usable, key=lambda known: abs(_position(version_key(known)) - _position(wanted)))
-    raise NoStackError(f"CUDA {cuda} is not known here; the nearest that is: {near}")
-
-
-def _position(version: Tuple[int, ...]) -> int:
-    # A major step outweighs any minor one, so that 14.0 is nearest to 13.2 and not to 13.0.
-    return version[0] * 100 + version[1] * 10
-
-
-def _best_toolkit(driver: Optional[str], gpu: Optional[Architecture]) -> str:
-    """The newest toolkit on which CuPy still has cuDNN; the newest of all where none has."""
-    fitting = []
-    for toolkit in toolkits():
-        if not _wheels(toolkit) or (gpu is not None and not _knows(toolkit, gpu)):
-            continue
-        if driver is not None and not _fully_supports(driver, toolkit):
-            continue
-        fitting.append(toolkit)
-    if not fitting:
-        raise NoStackError(_why_no_toolkit(str(driver), gpu))
-    with_cudnn = [toolkit for toolkit in fitting if any(wheel.cudnn for wheel in _wheels(toolkit))]
-    return (with_cudnn or fitting)[-1]
-
-
-def _why_no_toolkit(driver: str, gpu: Optional[Architecture]) -> str:
-    oldest = TOOLKIT_DRIVERS[0]
-    if gpu is None or newest_toolkit(driver) is None:
-        nearest = f"{oldest.driver} (CUDA {oldest.toolkit})"
-        return f"driver {driver} is older than any known here; the nearest that is: {nearest}"
-    return (
-        f"driver {driver} runs CUDA {newest_toolkit(driver)} at most, and compute capability "
-        f"{_dotted(gpu.capability)} needs {gpu.first} (driver {exact_driver(gpu.first)} or newer)"
-    )
-
-
-def _fully_supports(driver: str, toolkit: str) -> bool:
-    """Whether the driver is at least that of the toolkit's first release."""
-    first = exact_driver(toolkit)
-    return first is not None and version_key(driver) >= version_key(first)
-
-
-def _check_driver(driver: Optional[str], toolkit: str) -> None:
-    if driver is None:
-        return
-    floor = oldest_driver(toolkit)
-    if floor is not None and version_key(driver) < version_key(floor):
-        best = newest_toolkit(driver)
-        raise NoStackError(
-            f"CUDA {toolkit} needs driver {floor} or newer and this is {driver}; the nearest that runs: "
-            + (f"CUDA {best}" if best else "none")
-        )
-
-
-def _check_gpu(gpu: Architecture, toolkit: str) -> None:
-    if _knows(toolkit, gpu):
-        return
-    name = f"compute capability {_dotted(gpu.capability)} ({gpu.name})"
-    if version_key(toolkit) < version_key(gpu.first):
-        raise NoStackError(f"CUDA {toolkit} does not know {name}; the nearest that does: {gpu.first}")
-    raise NoStackError(f"CUDA {toolkit} no longer knows {name}; the nearest that does: {gpu.last}")
-
-
-def _knows(toolkit: str, gpu: Architecture) -> bool:
-    asked = version_key(toolkit)
-    return version_key(gpu.first) <= asked and (gpu.last is None or asked <= version_key(gpu.last))
-
-
-def _wheels(toolkit: str) -> Tuple[CupyWheel, ...]:
-    asked = version_key(toolkit)
-    return tuple(
-        wheel
-        for wheel in CUPY_WHEELS
-        if wheel.recommended and version_key(wheel.cuda[0]) <= asked <= version_key(wheel.cuda[1])
-    )
 
 
 def _wheel_for(toolkit: str, python: Version) -> CupyWheel:
@@ -322,7 +126,7 @@ def _wheel_for(toolkit: str, python: Version) -> CupyWheel:
     def distance(wheel: CupyWheel) -> int:
         return abs(_nearest_python(wheel, python)[1] - python[1])
 
-    return min(_wheels(toolkit), key=distance)
+    return min(wheels_for(toolkit), key=distance)
 
 
 def _nearest_python(wheel: CupyWheel, python: Version) -> Version:
@@ -369,7 +173,7 @@ def _assemble(
         )
     title = "CPU only" if wheel is None else f"CUDA {toolkit}, {wheel.package} {wheel.version}"
     return Stack(
-        title=f"{title}, Python {_dotted(chosen)}",
+        title=f"{title}, Python {dotted(chosen)}",
         python=chosen,
         python_reason=_python_reason(python, chosen, wheel, compat),
         cuda=toolkit,
@@ -381,7 +185,7 @@ def _assemble(
 
 def _gpu_pins(wheel: CupyWheel, toolkit: str, python: Version, cudnn: bool) -> Tuple[Pin, ...]:
     major = version_key(toolkit)[0]
-    why = f"the newest CuPy for CUDA {toolkit} and Python {_dotted(python)}"
+    why = f"the newest CuPy for CUDA {toolkit} and Python {dotted(python)}"
     if wheel.cudnn:
         why += " that can still use cuDNN"
     pins = [Pin(f"{wheel.package}=={wheel.version}", why, wheel.source)]
@@ -402,7 +206,7 @@ def _python_reason(asked: Version, chosen: Version, wheel: Optional[CupyWheel], 
             if wheel and not wheel.python[0] <= asked <= wheel.python[1]
             else "Chainer"
         )
-        return f"{what} is not there for Python {_dotted(asked)}; this is the nearest one that is"
+        return f"{what} is not there for Python {dotted(asked)}; this is the nearest one that is"
     if compat:
         return "Chainer needs the compat layer on it"
     return "Chainer 7.8.1 runs on it without changes"
@@ -442,7 +246,7 @@ def _notes(
     first = exact_driver(toolkit)
     if driver is None:
         notes.append(f"Needs driver {oldest_driver(toolkit)} or newer.")
-    elif not _fully_supports(driver, toolkit):
+    elif not fully_supports(driver, toolkit):
         notes.append(f"Driver {driver} runs CUDA {toolkit} with limited features; {first} has them all.")
     floors = {row.major: row for row in FAMILY_FLOORS}
     if gpu is not None and gpu.last is not None and major in floors:
@@ -458,7 +262,3 @@ def _family(toolkit: str) -> str:
 
 def _quoted(requirement: str) -> str:
     return f"'{requirement}'" if "<" in requirement or ">" in requirement else requirement
-
-
-def _dotted(version: Tuple[int, ...]) -> str:
-    return ".".join(str(part) for part in version)

@@ -8,7 +8,7 @@ from chainerdoctor.facts import Missing
 from chainerdoctor.facts.host import Boot, OperatingSystem
 from chainerdoctor.findings import Finding, Report, Severity
 from chainerdoctor.judging import judge, report_on
-from chainerdoctor.rules import Rule, all_rules, rule, selected
+from chainerdoctor.rules import Rule, SelectionError, all_rules, rule, selected
 from chainerdoctor.snapshot import Sighting, Snapshot
 
 
@@ -58,6 +58,16 @@ def test_blindness_outranks_absence() -> None:
     assert verdict.reason == "b: no answer"
 
 
+def test_what_is_absent_everywhere_leaves_nothing_to_judge() -> None:
+    """A rule on GPUs and MPI is not blind on a machine without a GPU, even if MPI could not be seen."""
+    sightings = [
+        seen(Missing("gpus", "absent", "no driver", ("OperatingSystem",))),
+        seen(Missing("mpi", "crashed", "SIGSEGV", ("Boot",))),
+    ]
+    (verdict,) = judge(Snapshot(sightings), [made(finds, needs=(Boot, OperatingSystem))])
+    assert (verdict.status, verdict.blind, verdict.reason) == ("skipped", False, "gpus: no driver")
+
+
 def test_any_of_needs_only_one() -> None:
     both = (OperatingSystem, Boot)
     strict = made(finds, needs=both)
@@ -96,12 +106,17 @@ def test_exit_code_for_blindness_and_findings_first() -> None:
         (("CD5",), ("CD512",), ["CD501"]),
         ((), ("CD5",), ["CD101"]),
         (("CD512",), ("CD5",), ["CD512"]),
-        (("CD9",), (), []),
     ],
 )
 def test_selection_by_prefix(select, ignore, kept) -> None:
     rules = tuple(Rule(code, "x", Severity.INFO, (), "0.1", finds, "x.") for code in ("CD101", "CD501", "CD512"))
     assert [r.code for r in selected(rules, select, ignore)] == kept
+
+
+def test_selection_that_fits_nothing_is_refused() -> None:
+    rules = (Rule("CD101", "x", Severity.INFO, (), "0.1", finds, "x."),)
+    with pytest.raises(SelectionError, match="no rule's code starts with CD9"):
+        selected(rules, ("CD1", "CD9"), ())
 
 
 def test_codes_and_docs_are_guarded() -> None:

@@ -33,6 +33,23 @@ def test_round_trip_through_a_file(tmp_path: Path) -> None:
     assert (read.command, read.taken_at, read.tool, read.id) == (GOOD.command, GOOD.taken_at, GOOD.tool, GOOD.id)
 
 
+def test_text_is_what_the_json_module_would_write() -> None:
+    raw = json.loads(GOOD.dumps())
+    assert raw["sightings"] == [snapshots.sighting_to_json(s) for s in GOOD.sightings]
+    first = GOOD.dumps().splitlines()[1].rstrip(",")
+    assert first == json.dumps(snapshots.sighting_to_json(GOOD.sightings[0]), sort_keys=True)
+
+
+def test_equal_facts_become_one_object_and_look_alikes_do_not() -> None:
+    text = Snapshot([Sighting("n", r, "p", 0.0, 0.0, Boot("b")) for r in (1, 2)]).dumps()
+    first, second = snapshots.loads(text).all(Boot)
+    assert first.fact is second.fact
+    wrong = {"node": "n", "probe": "p", "rank": 0, "fact": {"kind": "ClockOffset", "low_s": 1, "high_s": 2.0}}
+    right = {**wrong, "fact": {"kind": "ClockOffset", "low_s": True, "high_s": 2.0}}
+    with pytest.raises(SnapshotError, match="sighting 2 is malformed"):
+        snapshots.from_json({"schema": 1, "sightings": [wrong, right]})
+
+
 def test_text_is_plain_json() -> None:
     raw = json.loads(GOOD.dumps())
     assert raw["schema"] == 1

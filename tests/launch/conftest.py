@@ -3,8 +3,9 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Set
 
 import pytest
 
@@ -61,9 +62,23 @@ if fault and rank == os.environ.get("FAULTY_RANK") and not os.environ.get("FAULT
 """
 
 
+def running(mark: str) -> Set[str]:
+    """Pids of processes whose environment holds this test's mark."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            environ = path.read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in environ:
+            found.add(path.parent.name)
+    return found
+
+
 @pytest.fixture
 def check_cluster(tmp_path: Path):
-    """Run the command as a user does; gives the finished process."""
+    """Run the command as a user does; gives the finished process. Whatever happens, nothing may be left running."""
+    mark = f"CHAINERDOCTOR_TEST={tmp_path}"
 
     def run(
         python: str, *arguments: str, env: Optional[Dict[str, str]] = None, prefix: Optional[List[str]] = None
@@ -71,11 +86,17 @@ def check_cluster(tmp_path: Path):
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("PMI_", "OMPI_", "SLURM_", "NCCL_"))}
         # The MPI beside the interpreter has to be found, not one of the machine.
         clean["PATH"] = f"{os.path.dirname(python)}:/usr/bin:/bin"
+        name, _, value = mark.partition("=")
+        clean[name] = value
         clean.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **(env or {}))
         command = [*(prefix or []), python, "-m", "chainerdoctor", "check-cluster", *arguments]
         return subprocess.run(command, env=clean, cwd=tmp_path, capture_output=True, text=True, timeout=180)
 
-    return run
+    yield run
+    until = time.monotonic() + 5
+    while running(mark) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not running(mark)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import Iterator, Set
 
 import pytest
 from conftest import openmpi_python
@@ -67,29 +66,6 @@ def test_whole_rank_killed(mpi_python, check_cluster, faulty) -> None:
     assert done.returncode == 1, done.stderr
     wheres = " ".join(f["where"] for f in found(done)["CD002"])
     assert re.search(r"rank 1|ranks 0–[12]|1–2", wheres)
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left_running() -> Iterator[None]:
-    """Whatever happens to ranks, no agent may outlive the command by more than its own deadline's end."""
-    before = agents()
-    yield
-    until = time.monotonic() + 5
-    while agents() - before and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not agents() - before
-
-
-def agents() -> Set[str]:
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            command = path.read_bytes()
-        except OSError:
-            continue
-        if b"chainerdoctor.launch.agent" in command:
-            found.add(path.parent.name)
-    return found
 
 
 def test_rank_sleeps_past_the_deadline(mpi_python, check_cluster, faulty) -> None:

@@ -5,6 +5,7 @@ go through their real readers first. The verdict is compared with the golden bes
 """
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,21 @@ def read_case(path: Path) -> Snapshot:
     """The snapshot that a case stands for; paths in it are relative to its folder."""
     if path.suffix == ".json":
         return snapshots.load(str(path))
+    if path.suffix in (".log", ".txt"):
+        return read_log_case(path)
     raise AssertionError(f"no reader for {path.name}")
+
+
+def read_log_case(path: Path) -> Snapshot:
+    """A log read as ``check-log`` reads it, named without its folder and with a fixed time and zone."""
+    from chainerdoctor.logs.gather import read_logs
+
+    before = os.getcwd()
+    os.chdir(path.parent)
+    try:
+        return read_logs([path.name], utc_offset_s=0, now_s=0.0)
+    finally:
+        os.chdir(before)
 
 
 def cases(kind: str) -> list:

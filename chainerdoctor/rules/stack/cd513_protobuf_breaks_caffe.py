@@ -8,7 +8,7 @@ from chainerdoctor.consensus import groups, places
 from chainerdoctor.facts.stack import Distribution, PackageSurvey
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.rules.stack.working_set import version_tuple
+from chainerdoctor.rules.stack.working_set import under_compat, version_tuple
 from chainerdoctor.snapshot import Snapshot
 
 
@@ -22,6 +22,7 @@ def protobuf_breaks_caffe(snapshot: Snapshot) -> Iterator[Finding]:
     How to mend it: pip install "protobuf<4" if Caffe models are loaded, or leave it.
     """
     with_chainer = {(s.node, s.rank) for s in snapshot.all(Distribution) if s.fact.name == "chainer"}
+    with_chainer -= under_compat(snapshot)  # which mends it
     hit = [
         s
         for s in snapshot.all(Distribution)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Optional, Tuple
+from typing import Optional, Set, Tuple
 
 from chainerdoctor.facts import Fact
 from chainerdoctor.facts.gpu import Gpu, GpuDriver
-from chainerdoctor.facts.stack import ImportOutcome, Interpreter
+from chainerdoctor.facts.stack import Distribution, ImportOutcome, Interpreter
 from chainerdoctor.findings import Evidence
 from chainerdoctor.snapshot import Sighting, Snapshot
 from chainerdoctor.tables.working_stacks import NoStackError, recommend
@@ -42,6 +42,18 @@ def import_error(snapshot: Snapshot, place: Sighting[Fact], module: str) -> Tupl
         if (seen.node, seen.rank, seen.fact.module) == (place.node, place.rank, module) and not seen.fact.ok:
             return (Evidence(f"import {module}", seen.fact.error, "works"),)
     return ()
+
+
+def under_compat(snapshot: Snapshot) -> Set[Tuple[str, Optional[int]]]:
+    """Places where Chainer imports although NumPy 2 or Python 3.12 is there: the compat layer is at work."""
+    works = {(s.node, s.rank) for s in snapshot.all(ImportOutcome) if s.fact.module == "chainer" and s.fact.ok}
+    new = {(s.node, s.rank) for s in snapshot.all(Interpreter) if version_tuple(s.fact.version) >= (3, 12)}
+    new |= {
+        (s.node, s.rank)
+        for s in snapshot.all(Distribution)
+        if s.fact.name == "numpy" and version_tuple(s.fact.version) >= (2,)
+    }
+    return works & new
 
 
 def missing_library(error: str) -> Optional[str]:

@@ -1,0 +1,1 @@
+"""Speed bars, each measured beside its peer in one interleaved run: ``make bench``."""
