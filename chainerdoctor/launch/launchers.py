@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
+import subprocess
 import sys
 from typing import Dict, List, Mapping, Optional, Tuple
 
@@ -103,12 +105,30 @@ def _by_srun(agent: Tuple[str, ...], ranks: Optional[int], hosts: Tuple[Slots, .
     if srun is None:
         raise LaunchError("srun is not found; --launcher slurm needs Slurm's client programs")
     count = ranks or int(os.environ.get("SLURM_NTASKS", "0")) or sum(h.slots for h in hosts) or 1
-    words = [srun, "--kill-on-bad-exit=0", "--unbuffered", "-n", str(count)]
+    words = [srun, "--kill-on-bad-exit=0", "--unbuffered", "-n", str(count), *_srun_plugin(srun)]
     if hosts:
         words += ["-N", str(len(hosts)), "-w", ",".join(h.host for h in hosts)]
     # Inside an allocation a second step must share its resources with the one that asks.
     environ = {**os.environ, "SLURM_OVERLAP": "1"}
     return Launch("srun", count, ((*words, *agent),), (environ,))
+
+
+def _srun_plugin(srun: str) -> List[str]:
+    """The option by which srun speaks to the MPI that mpi4py loads here; nothing where the user or the site chose one.
+
+    Without it each rank is alone (CD401), unless the site has set MpiDefault to the right plugin.
+    """
+    if "SLURM_MPI_TYPE" in os.environ:
+        return []
+    ask = [sys.executable, "-c", "from chainerdoctor.adapters import mpi; print(mpi.library().vendor)"]
+    try:
+        vendor = subprocess.run(ask, capture_output=True, text=True, timeout=20).stdout.strip()
+        listed = LiveHost().run([srun, "--mpi=list"], 10.0)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    plugins = re.findall(r"[a-z]\w+", listed.out + listed.err)
+    wanted = "pmix" if vendor == OPEN_MPI else "pmi2" if vendor in (MPICH, INTEL_MPI, MVAPICH) else ""
+    return [f"--mpi={wanted}"] if wanted in plugins else []
 
 
 def _by_ssh(agent: Tuple[str, ...], hosts: Tuple[Slots, ...]) -> Launch:

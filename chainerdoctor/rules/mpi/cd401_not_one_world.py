@@ -10,6 +10,11 @@ from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.snapshot import Snapshot
 
+_REMEDIES = {
+    "Slurm": "Give srun the plugin that this MPI speaks: srun --mpi=pmi2 (MPICH, Intel MPI) or srun --mpi=pmix (Open MPI).",
+    "": "Start the ranks with the mpiexec that belongs to mpi4py's MPI (for wheels: VENV/bin/mpiexec).",
+}
+
 
 @rule("CD401", Severity.ERROR, needs=(MpiWorld, LaunchedAs), since="0.1")
 def not_one_world(snapshot: Snapshot) -> Iterator[Finding]:
@@ -43,6 +48,6 @@ def not_one_world(snapshot: Snapshot) -> Iterator[Finding]:
     yield Finding(
         where=places(wrong),
         message=f"MPI sees {first.fact.size} rank where the launcher started {told.size}",
-        remedy="Start the ranks with the mpiexec that belongs to mpi4py's MPI (for wheels: VENV/bin/mpiexec).",
+        remedy=_REMEDIES.get(told.launcher, _REMEDIES[""]),
         evidence=tuple(evidence),
     )
