@@ -121,15 +121,16 @@ def receive_shards(take: Callable[[bytes], None], stopped: Callable[[], bool]) -
         take(bytes(buffer))
 
 
-def send_shard(shard: bytes, stopped: Callable[[], bool]) -> None:
-    """Send bytes to rank 0; gives up when ``stopped()``."""
+def send_shard(shard: bytes, stopped: Callable[[], bool]) -> bool:
+    """Send bytes to rank 0; whether they went before ``stopped()``."""
     from mpi4py import MPI
 
     request = MPI.COMM_WORLD.Isend([shard, MPI.BYTE], 0, _TAG)
     while not request.Test():
         if stopped():
-            return
+            return False
         time.sleep(0.005)
+    return True
 
 
 def _cuda_aware(path: Optional[str]) -> Optional[bool]:

@@ -64,9 +64,14 @@ def gather_as_rank(timeout_s: float, command: str) -> Optional[Joined]:
     shard = b"".join(sender.sent)
     folder = _meeting_folder(os.environ)
     if told.rank != 0:
-        _write_whole(folder / f"rank-{told.rank}", shard)
+        own = folder / f"rank-{told.rank}"
+        _write_whole(own, shard)
         exchange.post(shard)
         exchange.end(until_s - time.monotonic())
+        # Where rank 0 is on another node it will never see the file; where MPI failed, the file is all it will get.
+        while not exchange.arrived and own.exists() and time.monotonic() < until_s:
+            time.sleep(0.02)
+        _clear(folder, own)
         return Joined(None)
     exchange.post(b"")
     gathering = Gathering(told.size, began_at_s)
@@ -80,10 +85,7 @@ def gather_as_rank(timeout_s: float, command: str) -> Optional[Joined]:
         while exchange.arrived:
             gathering.feed(exchange.arrived.popleft(), time.time())
         time.sleep(0.01)
-    with contextlib.suppress(OSError):  # a rank that comes late may write there once more
-        for path in folder.iterdir():
-            path.unlink()
-        folder.rmdir()
+    _clear(folder, *folder.iterdir())
     exchange.end(min(3.0, until_s + 3.0 - time.monotonic()))
     took_s = time.monotonic() - began_s
     return Joined(gathering.snapshot(LauncherOutcome(f"joined {told.launcher}", 0, told.size, took_s, ""), command))
@@ -117,7 +119,7 @@ class _Exchange(threading.Thread):
         #: Set once ``fact`` is what MPI said (or how it died).
         self.ready = threading.Event()
         self.fact: Fact = Missing("mpi_world", TIMEOUT, "MPI_Init did not return", ("MpiWorld",))
-        #: Shards that came by MPI (rank 0).
+        #: Shards that came by MPI (rank 0), or one word for this rank's own that has gone.
         self.arrived: Deque[bytes] = deque()
 
     def run(self) -> None:
@@ -177,7 +179,8 @@ def _exchange_by_mpi(told: LaunchedAs, until_s: float, shard_read: int, records_
                 mpi.receive_shards(lambda shard: _write_record(records, shard), stopped)
             else:
                 with os.fdopen(shard_read, "rb") as pipe:
-                    mpi.send_shard(pipe.read(), stopped)
+                    if mpi.send_shard(pipe.read(), stopped):
+                        _write_record(records, b"sent")
         finalise()
 
 
@@ -209,6 +212,15 @@ def _meeting_folder(environ: Mapping[str, str]) -> Path:
     if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o077:
         raise PermissionError(f"{folder} exists and is not this user's own")
     return folder
+
+
+def _clear(folder: Path, *paths: Path) -> None:
+    """Remove files and, once it is empty, the folder; another rank may be faster or still need it."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def _write_whole(path: Path, content: bytes) -> None:

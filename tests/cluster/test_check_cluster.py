@@ -107,10 +107,11 @@ def test_started_by_srun(slurm) -> None:
     assert set(found(done)) <= EXPECTED, found(done)
 
 
-def test_joined_under_srun(slurm) -> None:
+def test_joined_under_srun(slurm, tmp_path) -> None:
     """srun starts the command itself on four nodes: rank 0 reports for all, the shards come by MPI."""
     line = ["srun", "--mpi=pmi2", "-N4", "-n4", *command(sys.executable)]
-    done = slurm.run(*line, **environ(sys.executable))
+    done = slurm.run(*line, **environ(sys.executable, TMPDIR=str(tmp_path)))
+    assert not list(tmp_path.iterdir())
     assert checked(done)["looked at"].startswith("4 ranks on 4 nodes"), done.stderr
     assert set(found(done)) <= EXPECTED, found(done)
 
