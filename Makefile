@@ -21,7 +21,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAI
 CHAINER_OK := 'import sys; sys.exit(sys.version_info >= (3, 12))'
 SOURCES := chainerdoctor tests
 
-.PHONY: help doctor test check bench fuzz test-chainer test-stacks bless new-rule readme clean venv venv-test
+.PHONY: help doctor test check bench fuzz test-chainer test-stacks test-simulate test-cluster test-gpu bless new-rule readme clean venv venv-test
 
 help: ## Print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -81,6 +81,18 @@ bench: .venv/ready-test ## Measure the speed bars beside their peers, in one int
 
 fuzz: .venv/ready-test ## Parse 100,000 mutated logs: no exception, nothing slower than linear
 	.venv/bin/python tests/fuzz/fuzz_logs.py 100000
+
+test-simulate: .venv/ready-test ## CuPy 12.3, ChainerMN and independent readers on simulated GPUs (sets up .simulate)
+	tests/simulate/packages/environments.sh .simulate
+	CHAINERDOCTOR_SIMULATE_ENVIRONMENTS=$$PWD/.simulate .venv/bin/python -m pytest -q -m simulate tests/simulate/packages
+
+test-cluster: .venv/ready-test ## Several hosts and Slurm on this machine (root; says what it skipped and why)
+	CHAINERDOCTOR_SIMULATE_ENVIRONMENTS=$${CHAINERDOCTOR_SIMULATE_ENVIRONMENTS-$$([ -d .simulate ] && echo $$PWD/.simulate)} \
+	  .venv/bin/python -m pytest -q -ra -m cluster tests/cluster
+
+test-gpu: .venv/ready ## Tests on this machine's real GPUs; without one each fails with one line
+	$(PIP) .venv/bin/python -m pip install -q -e '.[dev]'
+	.venv/bin/python -m pytest -q -m gpu tests/hardware
 
 test-chainer: .venv/ready-test ## Chainer's own tests under compat (CHAINER_TESTS=checkout of v7.8.1)
 	.venv/bin/python -m tests.chainer_suite

@@ -160,8 +160,10 @@ def _finish(child: _Child, node: str, rank: Optional[int], now: float) -> List[S
     unseen = tuple(kind.kind for kind in probe.yields if kind.kind not in seen)
     if isinstance(ended, list):
         facts.append(Missing(probe.name, ended[0], ended[1], unseen))
-    elif ended is None and status is None and probe.last:
-        facts.append(Missing(probe.name, TIMEOUT, "it did not end after its last word", ("a clean end",)))
+    elif ended is None and probe.last and status != _CLEAN:
+        # The launcher was not told that this rank has finalised: the agent must not simply leave.
+        how = status or "it did not end after its last word"
+        facts.append(Missing(probe.name, TIMEOUT if status is None else CRASHED, how, ("a clean end",)))
     elif ended == "cut":
         words = bytes(child.errors).decode("utf-8", "replace").strip().splitlines()
         last_words = f"; last words: {words[-1][:300]}" if words else ""
@@ -173,8 +175,11 @@ def _finish(child: _Child, node: str, rank: Optional[int], now: float) -> List[S
     return [Sighting(node, where, probe.name, child.at_s, took_s, fact) for fact in facts]
 
 
+_CLEAN = "the probe ended before it had finished"
+
+
 def _end(child: _Child) -> Optional[str]:
-    """Reap the child; how it ended as text, or ``None`` if it had to be killed."""
+    """Reap the child; how it ended as text (:data:`_CLEAN` for status 0), or ``None`` if it had to be killed."""
     if child.errors_fd >= 0 and child.done:
         child.errors = (child.errors + (_read(child.errors_fd) or b""))[-4096:]
     killed = False
@@ -198,6 +203,8 @@ def _end(child: _Child) -> Optional[str]:
     os.close(child.errors_fd)
     if killed:
         return None
+    if status == 0:
+        return _CLEAN
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         return f"the probe was ended by {signal.Signals(number).name}"
