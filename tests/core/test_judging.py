@@ -147,3 +147,8 @@ def test_every_rule_file_is_named_after_its_rule() -> None:
     for each in all_rules():
         module = each.judge.__module__.rsplit(".", 1)[1]
         assert module == f"{each.code.lower()}_{each.slug}"
+
+
+def test_names_of_rules_are_unique() -> None:
+    slugs = [each.slug for each in all_rules()]
+    assert len(set(slugs)) == len(slugs), sorted(slug for slug in slugs if slugs.count(slug) > 1)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Optional, Sequence
+from typing import Dict, Iterable, Iterator, Optional, Sequence, Set, Tuple
 
+from chainerdoctor.consensus import groups, places
 from chainerdoctor.facts.fabric import NetworkInterface
+from chainerdoctor.facts.stack import EnvironmentVariable
+from chainerdoctor.findings import Evidence, Finding
+from chainerdoctor.snapshot import Snapshot
 
 
 def would_choose(interfaces: Sequence[NetworkInterface]) -> Optional[NetworkInterface]:
@@ -44,3 +48,25 @@ def exact_names(pattern: str) -> Iterator[str]:
             name = part.partition(":")[0].strip()
             if name:
                 yield name
+
+
+def names_more(snapshot: Snapshot, variable: str, present: Iterable[Tuple[str, str]]) -> Iterator[Finding]:
+    """Findings where a name in ``variable`` is an existing one and also the beginning of others.
+
+    ``present`` are (node, name) of what there is. A name that exists nowhere is meant as a prefix (``eth``).
+    """
+    by_node: Dict[str, Set[str]] = {}
+    for node, name in present:
+        by_node.setdefault(node, set()).add(name)
+    settings = [seen for seen in snapshot.all(EnvironmentVariable) if seen.fact.name == variable]
+    for value, sightings in groups(settings, lambda fact: fact.value).items():
+        for name in exact_names(value):
+            node = next((s.node for s in sightings if name in by_node.get(s.node, set())), None)
+            also = sorted(n for n in by_node.get(node or "", ()) if n.startswith(name) and n != name)
+            if node is not None and also:
+                yield Finding(
+                    where=places([s for s in sightings if s.node == node]),
+                    message=f"{variable}={value} also matches {', '.join(also)}",
+                    remedy=f'Write {variable}=={name} (the value "={name}") to match exactly, or exclude with ^.',
+                    evidence=(Evidence(variable, value, f"={name}"), Evidence("also matched", ", ".join(also))),
+                )

@@ -33,7 +33,7 @@ VIRTUAL = (
 
 
 @rule("CD352", Severity.WARNING, needs=(NcclLog,), since="0.1")
-def virtual_interface_chosen(snapshot: Snapshot) -> Iterator[Finding]:
+def virtual_interface_used(snapshot: Snapshot) -> Iterator[Finding]:
     """NCCL uses a virtual interface (a container bridge, a veth pair, a tunnel) to reach other ranks.
 
     Why it hurts: such addresses exist on every host or on none but this: connections are refused, time out, or
