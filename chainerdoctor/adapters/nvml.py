@@ -12,16 +12,22 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union
 
-from chainerdoctor.facts import ABSENT, DENIED, ERROR, TIMEOUT, UNSUPPORTED
-from chainerdoctor.facts.gpu import Gpu, GpuDriver
+from chainerdoctor.adapters.nvml_readings import (
+    Calls,
+    EccMode,
+    Fabric,
+    Memory,
+    MigDevice,
+    Process,
+    Refusal,
+    RemappedRows,
+)
+from chainerdoctor.facts import ABSENT, ERROR, UNSUPPORTED
 
 T = TypeVar("T")
 
-#: Reasons for NVML's codes (nvml.h, nvmlReturn_t); every other code is an ERROR.
-_REASONS = {3: UNSUPPORTED, 4: DENIED, 9: ABSENT, 10: TIMEOUT, 12: ABSENT, 13: UNSUPPORTED, 17: DENIED, 26: UNSUPPORTED}
-GPU_IS_LOST = 15
 _TOPOLOGY = {0: "SELF", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 _P2P_STATUS = {
     0: "ok",
@@ -42,91 +48,14 @@ _MEMORY_V1 = struct.Struct("@QQQ").unpack_from
 _MOST_CPU_WORDS = 64  # 4096 CPUs
 
 
-class Refusal(NamedTuple):
-    """A reading that there is not: the NVML call, a reason in facts' words, NVML's own text, its code (0: no code)."""
-
-    call: str
-    reason: str
-    detail: str
-    code: int = 0
-
-
-class Memory(NamedTuple):
-    """Bytes. ``reserved`` is the driver's own part and not in ``used``; None where the driver cannot tell it apart
-    (NVML before version 2 of the call: it is then within ``used``)."""
-
-    total: int
-    used: int
-    free: int
-    reserved: Optional[int]
-
-
-class Process(NamedTuple):
-    """A process on a GPU; ``used_bytes`` is None where the driver does not tell it (containers, MIG)."""
-
-    pid: int
-    used_bytes: Optional[int]
-
-
-class RemappedRows(NamedTuple):
-    """Rows that were replaced by spare ones, and what is still open."""
-
-    corrected: int
-    uncorrected: int
-    pending: bool
-    failed: bool
-
-
-class EccMode(NamedTuple):
-    """Now, and after the next reset."""
-
-    current: bool
-    pending: bool
-
-
-class Fabric(NamedTuple):
-    """Registration with the NVSwitch fabric: NVML's state (1 not started, 2 in progress, 3 completed) and its code."""
-
-    state: int
-    status: int
-
-
-class MigDevice(NamedTuple):
-    """One MIG device of a GPU."""
-
-    uuid: str
-    total_bytes: int
-    used_bytes: int
-
-
 def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-
-class _Calls:
-    """The binding and how its errors are told."""
-
-    def __init__(self, pynvml: Any) -> None:
-        self.pynvml = pynvml
-
-    def read(self, call: str, convert: Callable[[Any], T], *arguments: Any) -> Union[T, Refusal]:
-        function = getattr(self.pynvml, call, None)
-        if function is None:
-            return Refusal(call, UNSUPPORTED, "this version of nvidia-ml-py has no such call")
-        try:
-            return convert(function(*arguments))
-        except self.pynvml.NVMLError as error:
-            return self.refusal(call, error)
-
-    def refusal(self, call: str, error: Any) -> Refusal:
-        code = int(getattr(error, "value", 0) or 0)
-        return Refusal(call, _REASONS.get(code, ERROR), str(error), code)
 
 
 class Device:
     """One GPU. Every method returns its value or a Refusal; units are in the names."""
 
-    def __init__(self, calls: _Calls, index: int, handle: Any) -> None:
+    def __init__(self, calls: Calls, index: int, handle: Any) -> None:
         self.index = index
         self._calls = calls
         self._handle = handle
@@ -410,7 +339,7 @@ def _bits(words: Any) -> Tuple[int, ...]:
 class Nvml:
     """NVML, started. Use ``open_nvml``; close it, or use it in a ``with`` statement."""
 
-    def __init__(self, calls: _Calls) -> None:
+    def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     def __enter__(self) -> Nvml:
@@ -454,48 +383,6 @@ def open_nvml() -> Union[Nvml, Refusal]:
         import pynvml
     except ImportError as error:
         return Refusal("import pynvml", ABSENT, f"nvidia-ml-py is not installed: {error}")
-    calls = _Calls(pynvml)
+    calls = Calls(pynvml)
     started = calls.read("nvmlInit", lambda _: None)
     return started if isinstance(started, Refusal) else Nvml(calls)
-
-
-class NvmlUnavailable(Exception):
-    """NVML cannot be used; ``absent`` is true if that is because there is no driver or no nvidia-ml-py."""
-
-    def __init__(self, text: str, absent: bool) -> None:
-        super().__init__(text)
-        self.absent = absent
-
-
-def driver_and_gpus() -> Iterator[Union[GpuDriver, Gpu]]:
-    """One :class:`GpuDriver`, then one :class:`Gpu` for each device.
-
-    Raises:
-        NvmlUnavailable: there is no driver, or it does not answer.
-    """
-    nvml = open_nvml()
-    if isinstance(nvml, Refusal):
-        prefix = "" if nvml.call.startswith("import") else "NVML: "
-        raise NvmlUnavailable(f"{prefix}{nvml.detail}", nvml.reason == ABSENT)
-    with nvml:
-        cuda = _wanted(nvml.cuda_driver_version())
-        count = _wanted(nvml.device_count())
-        yield GpuDriver(_wanted(nvml.driver_version()), (cuda // 1000, cuda % 1000 // 10), count)
-        for index in range(count):
-            device = _wanted(nvml.device(index))
-            capability = device.compute_capability()
-            unsupported = isinstance(capability, Refusal) and capability.reason == UNSUPPORTED
-            yield Gpu(
-                index=index,
-                name=_wanted(device.name()),
-                uuid=_wanted(device.uuid()),
-                memory_bytes=_wanted(device.memory()).total,
-                compute_capability=None if unsupported else _wanted(capability),
-                pci_bus_id=_wanted(device.bus_id()),
-            )
-
-
-def _wanted(reading: Union[T, Refusal]) -> T:
-    if isinstance(reading, Refusal):
-        raise NvmlUnavailable(f"NVML: {reading.detail} ({reading.call})", absent=False)
-    return reading

@@ -223,7 +223,8 @@ def _ask_to_wake_early() -> None:
 
 
 def _sample(writer: _Writer, devices: Sequence[int], period_s: float, parent: int) -> int:
-    from chainerdoctor.adapters.nvml import Refusal, open_nvml
+    from chainerdoctor.adapters.nvml import open_nvml
+    from chainerdoctor.adapters.nvml_readings import Refusal
 
     nvml = open_nvml()
     if isinstance(nvml, Refusal):

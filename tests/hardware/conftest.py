@@ -19,7 +19,8 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def nvml():
     """NVML, started, with at least one GPU."""
-    from chainerdoctor.adapters.nvml import Refusal, open_nvml
+    from chainerdoctor.adapters.nvml import open_nvml
+    from chainerdoctor.adapters.nvml_readings import Refusal
 
     started = open_nvml()
     if isinstance(started, Refusal):

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from chainerdoctor.adapters.nvml import Refusal
+from chainerdoctor.adapters.nvml_readings import Refusal
 from chainerdoctor.instrument.gpu_sampler import GpuSampler
 
 
