@@ -56,8 +56,8 @@ def names_more(snapshot: Snapshot, variable: str, present: Iterable[Tuple[str, s
     ``present`` are (node, name) of what there is. A name that exists nowhere is meant as a prefix (``eth``).
     """
     by_node: Dict[str, Set[str]] = {}
-    for node, name in present:
-        by_node.setdefault(node, set()).add(name)
+    for where, name in present:
+        by_node.setdefault(where, set()).add(name)
     settings = [seen for seen in snapshot.all(EnvironmentVariable) if seen.fact.name == variable]
     for value, sightings in groups(settings, lambda fact: fact.value).items():
         for name in exact_names(value):

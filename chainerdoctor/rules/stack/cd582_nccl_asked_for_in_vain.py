@@ -12,7 +12,7 @@ from chainerdoctor.snapshot import Snapshot
 
 
 @rule("CD582", Severity.ERROR, needs=(PythonLog,), since="0.1")
-def nccl_missing(snapshot: Snapshot) -> Iterator[Finding]:
+def nccl_asked_for_in_vain(snapshot: Snapshot) -> Iterator[Finding]:
     """CuPy has no NCCL, which the pure_nccl communicator needs.
 
     Why it hurts: training on several GPUs cannot start, or falls back to copies through the host.

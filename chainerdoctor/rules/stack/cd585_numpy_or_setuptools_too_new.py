@@ -12,7 +12,7 @@ from chainerdoctor.snapshot import Snapshot
 
 
 @rule("CD585", Severity.ERROR, needs=(PythonLog,), since="0.1")
-def numpy_too_new(snapshot: Snapshot) -> Iterator[Finding]:
+def numpy_or_setuptools_too_new(snapshot: Snapshot) -> Iterator[Finding]:
     """Chainer met a NumPy (or setuptools) that is too new for it.
 
     Why it hurts: Chainer 7.8.1 uses names that NumPy 1.24 and 2.0 removed and numpy.distutils, which newer
