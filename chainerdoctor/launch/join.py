@@ -52,6 +52,7 @@ def gather_as_rank(timeout_s: float, command: str) -> Optional[Joined]:
         return None
     began_at_s, began_s = time.time(), time.monotonic()
     until_s = began_s + timeout_s
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # as in witness.py
     sender = Sender(told.rank, lambda lines: None)
     look(LiveHost(), told, sender.send, until_s - min(3.0, timeout_s / 4), waves=(False,))
     exchange = _Exchange(told, until_s)

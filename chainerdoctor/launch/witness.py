@@ -28,6 +28,9 @@ def witnessed(agent: Callable[[], bool], rank: int, until_s: float) -> int:
     ``agent()`` says whether this process may end at once: not after an MPI_Init that did not finalise, since the
     launcher takes that for a crash. ``until_s`` is on the monotonic clock: all ends by then, whatever hangs.
     """
+    # Hydra tells ranks by SIGUSR1 that another one has ended, on a busy machine even when that one ended well. MPI has a
+    # handler for it; this process and the agent would die of it.
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     pid = os.fork()
     if pid == 0:
         try:

@@ -48,6 +48,10 @@ if fault and rank == os.environ.get("FAULTY_RANK") and not os.environ.get("FAULT
                     break
                 time.sleep(0.01)
             time.sleep(0.1)
+            if fault == "killed-by-hydras-notice":
+                os.kill(int(children[0]), signal.SIGUSR1)
+                os.kill(os.getpid(), signal.SIGUSR1)
+                return
             os.kill(int(children[0]), signal.SIGKILL)
             if fault == "killed-whole":
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -70,6 +70,12 @@ def test_whole_rank_killed(mpi_python, check_cluster, faulty) -> None:
     assert re.search(r"rank 1|ranks 0–[12]|1–2", wheres)
 
 
+def test_hydras_notice_of_an_ended_rank_does_no_harm(check_cluster, faulty) -> None:
+    """Hydra sends SIGUSR1 to the ranks that are left when one has ended; its default action would end them, too."""
+    done = check_cluster(sys.executable, "-n", "3", "--format", "json", env=faulty("killed-by-hydras-notice", 1))
+    assert set(found(done)) <= EXPECTED, found(done)
+
+
 def test_rank_sleeps_past_the_deadline(mpi_python, check_cluster, faulty) -> None:
     began = time.monotonic()
     done = check_cluster(mpi_python, "-n", "3", "--format", "json", "--timeout", "8", env=faulty("sleep", 2))
