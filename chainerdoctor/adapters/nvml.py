@@ -57,6 +57,8 @@ class Device:
 
     def __init__(self, calls: Calls, index: int, handle: Any) -> None:
         self.index = index
+        #: The call that is being made, for whoever gave up waiting for it.
+        self.calling = ""
         self._calls = calls
         self._handle = handle
         pynvml = calls.pynvml
@@ -66,6 +68,7 @@ class Device:
         self._memory_v2 = getattr(pynvml, "nvmlMemory_v2", None)
 
     def _read(self, call: str, convert: Callable[[Any], T], *arguments: Any) -> Union[T, Refusal]:
+        self.calling = call
         return self._calls.read(call, convert, self._handle, *arguments)
 
     def name(self) -> Union[str, Refusal]:
