@@ -34,7 +34,9 @@ BROKEN_RANGES: Tuple[BrokenRange, ...] = (
     BrokenRange(None, "2.12.7", "nvlink_down", "results are corrupted when some NVLinks are down"),
     BrokenRange(None, "2.15.5", "hopper_pair", "Ring with LL128 hangs on two H100"),
     BrokenRange(None, "2.15.5", "ll128", "LL128 corrupts data in unaligned buffers"),
-    BrokenRange("2.18.1", "2.18.3", "one_gpu_per_node", "Tree with LL128 corrupts results with one GPU per network card"),
+    BrokenRange(
+        "2.18.1", "2.18.3", "one_gpu_per_node", "Tree with LL128 corrupts results with one GPU per network card"
+    ),
     BrokenRange(None, "2.22.3", "mixed_cpus", "start-up hangs when the nodes' CPU types differ"),
     BrokenRange(None, "2.24.3", "mixed_architectures", "start-up hangs when GPU architectures are mixed"),
     BrokenRange("2.24", "2.26.3", "docker", "cuMem host allocations fail in Docker without --cap-add SYS_NICE"),

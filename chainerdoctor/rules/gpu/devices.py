@@ -59,13 +59,21 @@ def per_node(
 def everywhere(
     sightings: Iterable[Sighting[K]], fault: Callable[[K], Optional[Tuple[str, str, str]]], message: str, remedy: str
 ) -> Iterator[Finding]:
-    """As :func:`per_node`, but one finding for all nodes: for settings, which are wrong on many nodes at once."""
+    """As :func:`per_node`, but one finding for all nodes: for settings, which are wrong on many nodes at once.
+
+    The evidence is that of the first faulty device of each node.
+    """
     findings = tuple(per_node(sightings, fault, message, remedy))
-    if findings:
-        places = [finding.where for finding in findings]
-        more = f" and {len(places) - 3} more nodes" if len(places) > 3 else ""
-        evidence = tuple(each for finding in findings for each in finding.evidence)[:_MOST_EVIDENCE]
-        yield Finding(", ".join(places[:3]) + more, message, findings[0].remedy, evidence)
+    if not findings:
+        return
+    places = [finding.where for finding in findings]
+    rest = len(places) - 3
+    more = f" and {rest} more node{'s' if rest > 1 else ''}" if rest > 0 else ""
+    evidence = []
+    for finding in findings[:_MOST_EVIDENCE]:
+        first = finding.evidence[0]
+        evidence.append(Evidence(f"{finding.where}: {first.what.split(': ', 1)[1]}", first.seen, first.wanted))
+    yield Finding(", ".join(places[:3]) + more, message, findings[0].remedy, tuple(evidence))
 
 
 def _evidence(faulty: Sequence[Tuple[int, Tuple[str, str, str]]]) -> Tuple[Evidence, ...]:
