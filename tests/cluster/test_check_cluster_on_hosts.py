@@ -1,0 +1,89 @@
+"""check-cluster over four hosts: each node's fault is found on that node, and healthy hosts yield nothing."""
+
+import importlib.util
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from chainerdoctor.simulate import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+HEALTHY = "gpus = 2\n[gpu *]\nmemory_used = 300MiB\n"
+
+
+def check(made, *arguments):
+    """Run check-cluster on the head over all nodes: (report, seconds)."""
+    began_s = time.monotonic()
+    done = made.run(
+        "head", sys.executable, "-m", "chainerdoctor", "check-cluster", "--hosts", ",".join(made.nodes),
+        "--launcher", "ssh", "--format", "json", *arguments,
+        timeout=180, environ={"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode in (0, 1, 3), done.stderr
+    return json.loads(done.stdout), time.monotonic() - began_s
+
+
+def found(report):
+    """code → where of each finding of the families of doctor, host, GPU and fabric."""
+    return {
+        verdict["code"]: [finding["where"] for finding in verdict["findings"]]
+        for verdict in report["verdicts"]
+        if verdict["findings"]
+    }
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """cluster({node: (scenario, libraries)}, shm_mib) -> a context with four hosts."""
+    import hosts
+
+    reason = hosts.missing()
+    if reason:
+        pytest.skip(f"several hosts: {reason}")
+
+    def make(scenarios, libraries=("nvml",), shm_mib=None):
+        environ = {}
+        for number in range(1, 5):
+            node = f"node{number}"
+            path = tmp_path / f"{node}.scn"
+            path.write_text(scenarios.get(node, HEALTHY))
+            shared = tmp_path / f"shared-{node}"
+            shared.mkdir(exist_ok=True)
+            python_path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+            environ[node] = {**environment(path, libraries, shared=shared), "PYTHONPATH": python_path}
+        return hosts.Hosts(tmp_path / "hosts", count=4, environ=environ, shm_mib=shm_mib)
+
+    return make
+
+
+#: All nodes are containers on one machine, which has its own limits: what they say of it is the same everywhere.
+SELECT = ("--select", "CD0,CD102,CD2,CD3")
+
+
+def test_each_fault_is_found_on_its_node_and_nothing_else(cluster):
+    scenarios = {
+        "node2": "driver_version = 535.104.05\n" + HEALTHY,
+        "node4": HEALTHY + "[call nvmlDeviceGetRemappedRows gpu 1]\nblock = forever\n",
+    }
+    with cluster(scenarios, shm_mib={"node3": 64}) as made:
+        report, _ = check(made, *SELECT)
+    assert found(report) == {"CD001": ["node4"], "CD102": ["node3"], "CD201": ["node2"]}
+
+
+def test_another_nccl_on_one_node(cluster):
+    if importlib.util.find_spec("cupy") is None:
+        pytest.skip("another NCCL: CuPy is not installed in this Python (tests/simulate/packages/environments.sh)")
+    with cluster({"node3": "nccl_version = 21805\n" + HEALTHY}, libraries=("nvml", "nccl", "cuda")) as made:
+        report, _ = check(made, *SELECT)
+    assert found(report) == {"CD306": ["node3/rank 2"]}
+
+
+def test_twenty_healthy_runs_yield_nothing(cluster):
+    with cluster({}) as made:
+        for _ in range(20):
+            report, _ = check(made, *SELECT)
+            assert found(report) == {}
