@@ -30,12 +30,14 @@ from chainerdoctor.probes.gpu_asking import Asker, Questions
 
 #: Seconds that a stage may take on one device. Real cards answer all of it in well under one.
 PATIENCE_S = 3.0
+#: Seconds for NVML to start: without persistence mode the driver is loaded then, about a second for each card.
+START_PATIENCE_S = 10.0
 
 
 def gpus(host: Host) -> Iterator[Fact]:
     """One :class:`GpuDriver`, then every device's facts, stage by stage; without a driver the true reason."""
     questions = Questions(PATIENCE_S)
-    nvml = questions.one("nvmlInit", open_nvml)
+    nvml = questions.one("nvmlInit", open_nvml, START_PATIENCE_S)
     if isinstance(nvml, Refusal):
         prefix = "" if nvml.call.startswith("import") else "NVML: "
         raise Unseen(nvml.reason, f"{prefix}{nvml.detail}")
@@ -227,4 +229,4 @@ _STAGES: Tuple[Tuple[Type[Fact], Callable[[Asker], Iterator[Fact]]], ...] = (
 _YIELDS = (
     GpuDriver, Gpu, GpuMemory, GpuModes, GpuPcie, GpuErrors, GpuClocks, NvLink, NvSwitchFabric, GpuProcess, GpuPair,
 )  # fmt: skip
-PROBES = (Probe("gpus", NODE, 20.0, _YIELDS, gpus),)
+PROBES = (Probe("gpus", NODE, 30.0, _YIELDS, gpus),)

@@ -45,8 +45,11 @@ class Questions:
         self.lost: Dict[int, Refusal] = {}
         self._hung: Dict[int, int] = {}
 
-    def one(self, call: str, ask: Callable[[], Union[T, Refusal]]) -> Union[T, Refusal]:
-        """The answer, or a refusal after the patience. What ``ask`` raises is raised here."""
+    def one(
+        self, call: str, ask: Callable[[], Union[T, Refusal]], patience_s: Optional[float] = None
+    ) -> Union[T, Refusal]:
+        """The answer, or a refusal after the patience (or ``patience_s``). What ``ask`` raises is raised here."""
+        limit_s = self._patience_s if patience_s is None else patience_s
         answers: List[Union[T, Refusal]] = []
         raised: List[BaseException] = []
 
@@ -58,10 +61,10 @@ class Questions:
 
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        thread.join(self._patience_s)
+        thread.join(limit_s)
         if raised:
             raise raised[0]
-        return answers[0] if answers else Refusal(call, TIMEOUT, f"no answer in {self._patience_s:g} s")
+        return answers[0] if answers else Refusal(call, TIMEOUT, f"no answer in {limit_s:g} s")
 
     def each(
         self, devices: Iterable[Device], stage: Callable[[Asker], Iterator[Fact]], kind: Type[Fact]

@@ -11,6 +11,10 @@ from chainerdoctor.facts import Missing
 from chainerdoctor.facts.fabric import GpuPair, NvLink
 from chainerdoctor.facts.gpu import Gpu, GpuClocks, GpuErrors, GpuLost, GpuMemory, GpuPcie, GpuProcess
 from chainerdoctor.facts.stack import MappedLibrary, NcclVersion
+from chainerdoctor.probes import all_probes
+
+#: What the shelter allows the whole probe. A call that hangs may not cost it.
+DEADLINE_S = next(probe.deadline_s for probe in all_probes() if probe.name == "gpus")
 
 HEALTHY = """
 gpus = 4
@@ -204,9 +208,9 @@ def test_a_lost_gpu_is_named_and_the_others_are_seen(see):
 
 
 def test_a_call_that_blocks_for_ever_costs_its_patience_once(see):
-    """3 s for the stage of that call, on all four devices side by side; everything else is seen and judged."""
+    """Once for all four devices, side by side; everything else is seen and judged."""
     seen = see("gpus = 4\n[gpu 3]\npcie_width = 8\n[call nvmlDeviceGetRemappedRows]\nblock = forever\n")
-    assert seen.took_s < 3.0 + 1.5
+    assert seen.took_s < DEADLINE_S
     assert seen.findings() == {"CD001": ["node1"], "CD215": ["node1/GPU 3"]}
     (blind,) = [m for m in seen.facts(Missing) if m.blind]
     assert blind.reason == "timeout"
@@ -226,7 +230,7 @@ def test_one_device_that_blocks_does_not_hide_the_others(see):
 @pytest.mark.parametrize("call", ["nvmlInit*", "nvmlSystemGetDriverVersion", "nvmlDeviceGetHandleByIndex*"])
 def test_a_driver_that_hangs_at_once_is_one_finding(see, call):
     seen = see(f"gpus = 1\n[call {call}]\nblock = forever\n")
-    assert seen.took_s < 3.0 + 1.5
+    assert seen.took_s < DEADLINE_S
     assert seen.findings() == {"CD001": ["node1"]}
     assert [m.reason for m in seen.facts(Missing) if m.blind] == ["timeout"]
 

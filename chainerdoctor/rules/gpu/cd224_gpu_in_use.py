@@ -35,7 +35,7 @@ def gpu_in_use(snapshot: Snapshot) -> Iterator[Finding]:
         if not seen.fact.graphics and not seen.fact.of_this_check:
             by_node.setdefault(seen.node, []).append(seen.fact)
     for node, processes in by_node.items():
-        mine = [str(process.pid) for process in processes if process.own_user]
+        mine = [str(process.pid) for process in processes if process.own_user and process.pid > 1]
         yield Finding(
             where=f"{node}/{device_list(process.index for process in processes)}",
             message="other processes use the GPU"
