@@ -119,11 +119,16 @@ class ScriptKept(Fact):
 
 @dataclass(frozen=True)
 class ScriptName(Fact):
-    """Where a file mentions an absolute name; ``places`` are (line, column), in the order of the text."""
+    """Where a file mentions an absolute name under the same conditions of its own function.
+
+    ``places`` are (line, column), in the order of the text. "import a.b" stands
+    where the module itself is imported. What stands in a ``try`` with handlers has the guard "?try".
+    """
 
     path: str
     name: str
     places: Tuple[Tuple[int, int], ...]
+    guards: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

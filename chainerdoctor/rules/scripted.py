@@ -53,6 +53,10 @@ class Scripts:
         """Calls of a method (or function) of this name, whatever it belongs to."""
         return [call for leaf in leaves for call in self._by_leaf.get(leaf, ())]
 
+    def with_keyword(self, keyword: str) -> List[ScriptCall]:
+        """Calls that are given this keyword argument."""
+        return [call for call in self.calls if keyword in call.keywords]
+
     def unit(self, path: str) -> FrozenSet[str]:
         """Files that run together with this one: what it imports, and what the scripts that import it import."""
         known = self._units.get(path)
@@ -136,6 +140,22 @@ def on_some_ranks(fact: Union[ScriptCall, ScriptSetting]) -> bool:
 def on_one_rank(call: ScriptCall) -> bool:
     """Whether it certainly runs on rank 0 alone."""
     return any(_ONE_RANK.fullmatch(guard) or _NOT_ONE_RANK.fullmatch(guard) for guard in call.guards)
+
+
+#: Conditions by which a script chooses between versions: what stands under them is meant for one of them.
+_VERSIONED = re.compile(r"version|hasattr|_v[0-9]\b|\?try|PY2|six\.|available", re.IGNORECASE)
+
+
+def for_some_versions(fact: Union[ScriptCall, ScriptSetting, ScriptName]) -> bool:
+    """Whether it runs only with some versions, or its failure is caught."""
+    return any(_VERSIONED.search(guard) for guard in fact.guards)
+
+
+def everywhere(name: ScriptName, message: str, remedy: str, *evidence: Evidence) -> Iterator[Finding]:
+    """A finding for each place of a name; two in one line are told once."""
+    for line in sorted({line for line, _ in name.places}):
+        column = min(c for each, c in name.places if each == line)
+        yield Finding(f"{name.path}:{line}", message, remedy, evidence, Location(name.path, line, column))
 
 
 def at(place: Union[ScriptCall, ScriptSetting, ScriptName], message: str, remedy: str, *evidence: Evidence) -> Finding:

@@ -211,9 +211,10 @@ class Project:
             yield ScriptKept(
                 path, getattr(node, "lineno", 0), getattr(node, "col_offset", 0) + 1, holder, kept, scope, loop
             )
-        for name, places in module.mentions.items():
-            if name.split(".")[0] in WATCHED_ROOTS or name.split(".")[0] in NAMED_ROOTS:
-                yield ScriptName(path, name, tuple(places))
+        for (name, guards), places in module.mentions.items():
+            root = name.split(".")[0].replace("import ", "")
+            if root in WATCHED_ROOTS or root in NAMED_ROOTS:
+                yield ScriptName(path, name, tuple(places), tuple([resolver.condition(each) for each in guards]))
         for klass in module.classes:
             yield ScriptClass(path, klass.node.lineno, klass.name, resolver.outside_bases(klass), tuple(klass.methods))
 

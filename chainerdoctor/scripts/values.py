@@ -11,7 +11,7 @@
 ``"c"``    :class:`RawCall`                       what a call returns
 ``"a"``    value, attribute                       an attribute
 ``"s"``    value, index                           an element (index ``None``: one that cannot be told)
-``"l"``    constant                               a literal
+``"l"``    constant, its type                     a literal (0 and False are equal, so the type is kept)
 ``"t"``    tuple of values                        a tuple or list
 ``"p"``    :class:`Function`, parameter           an argument of the function around
 ``"n"``    name                                   a name that the source does not explain
@@ -46,7 +46,7 @@ class Module:
         self.classes: List[Class] = []
         self.imports: Dict[str, None] = {}
         self.uses: Dict[str, None] = {}
-        self.mentions: Dict[str, List[Tuple[int, int]]] = {}
+        self.mentions: Dict[Tuple[str, Tuple[Value, ...]], List[Tuple[int, int]]] = {}
 
 
 class Function:

@@ -15,6 +15,8 @@ _COMPARISONS = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
+#: What stands under ``try`` with handlers runs "perhaps".
+_TRY = ("n", "try")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -152,7 +154,15 @@ class Walker:
 
             return run
 
-        self.branches([lambda: self.block([*node.body, *node.orelse]), *[handled(h) for h in node.handlers]])
+        def attempt() -> None:
+            before = self.guards
+            if node.handlers:
+                self.guards = (*before, _TRY)
+            self.block(node.body)
+            self.guards = before
+            self.block(node.orelse)
+
+        self.branches([attempt, *[handled(h) for h in node.handlers]])
         self.block(node.finalbody)
 
     def on_assign(self, node: ast.Assign) -> None:
@@ -193,7 +203,7 @@ class Walker:
         env = self.scopes[-1]
         for alias in node.names:
             value = self.importer(alias.name)
-            self._mention(("q", alias.name), node)
+            self._mention(("q", f"import {alias.name}"), node)
             if alias.asname:
                 env[alias.asname] = value
             else:
@@ -205,6 +215,7 @@ class Walker:
         if base is None:
             return
         source = self.importer(base) if base else None
+        self._mention(("q", f"import {base}"), node)
         for alias in node.names:
             if alias.name == "*":
                 if source is not None and source[0] == "m":
@@ -273,7 +284,7 @@ class Walker:
         self.owner = outer
 
     def on_return(self, node: ast.Return) -> None:
-        value = self.value(node.value) if node.value is not None else ("l", None)
+        value = self.value(node.value) if node.value is not None else ("l", None, type(None))
         if self.function is not None and len(self.function.returns) < 8:
             self.function.returns.append(value)
 
@@ -293,7 +304,7 @@ class Walker:
         return step(self, node) if mention or type(node) is not ast.Attribute else self.attribute(node, False)
 
     def constant(self, node: Any) -> Value:
-        return ("l", node.value)
+        return ("l", node.value, type(node.value))
 
     def name(self, node: ast.Name) -> Value:
         name = node.id
@@ -314,7 +325,7 @@ class Walker:
         return ("a", base, node.attr)
 
     def _mention(self, value: Value, node: Any) -> None:
-        places = self.module.mentions.setdefault(value[1], [])
+        places = self.module.mentions.setdefault((value[1], self.guards), [])
         places.append((node.lineno, node.col_offset + 1))
 
     def call(self, node: ast.Call) -> Value:
@@ -373,7 +384,7 @@ class Walker:
         if isinstance(node.op, ast.Not):
             return ("x", "not", (value,))
         if isinstance(node.op, ast.USub) and value is not None and value[0] == "l":
-            return ("l", -value[1]) if isinstance(value[1], (int, float)) else None
+            return ("l", -value[1], value[2]) if isinstance(value[1], (int, float)) else None
         return None
 
     def either(self, node: ast.IfExp) -> Value:
