@@ -25,6 +25,15 @@ ITERATORS = (
 UPDATERS = ("StandardUpdater", "ParallelUpdater", "MultiprocessParallelUpdater")
 
 
+_MODEL_PARALLEL = frozenset(
+    {
+        "chainermn.MultiNodeChainList",
+        "chainermn.links.MultiNodeChainList",
+        "chainermn.links.create_multi_node_n_step_rnn",
+    }
+)
+
+
 class Scripts:
     """The calls of a snapshot, by what is called."""
 
@@ -43,6 +52,7 @@ class Scripts:
         for file in self.files.values():
             for used in file.uses:
                 self._users.setdefault(used, []).append(file.path)
+        self._reach: Dict[str, FrozenSet[str]] = {}
         self._units: Dict[str, FrozenSet[str]] = {}
 
     def of(self, root: str, *leaves: str) -> List[ScriptCall]:
@@ -61,16 +71,42 @@ class Scripts:
         """Files that run together with this one: what it imports, and what the scripts that import it import."""
         known = self._units.get(path)
         if known is None:
-            reached: Set[str] = set()
-            for start in (path, *self._users.get(path, ())):
-                waiting = [start]
-                while waiting:
-                    each = waiting.pop()
-                    if each not in reached and each in self.files:
-                        reached.add(each)
-                        waiting += self.files[each].uses
-            known = self._units[path] = frozenset(reached)
+            parts = [self.reach(each) for each in (path, *self._users.get(path, ()))]
+            known = self._units[path] = frozenset().union(*parts)
         return known
+
+    def reach(self, path: str) -> FrozenSet[str]:
+        """This file and everything that it imports from the given paths."""
+        known = self._reach.get(path)
+        if known is None:
+            reached: Set[str] = set()
+            waiting = [path]
+            while waiting:
+                each = waiting.pop()
+                if each not in reached and each in self.files:
+                    reached.add(each)
+                    waiting += self.files[each].uses
+            known = self._reach[path] = frozenset(reached)
+        return known
+
+    def splits_the_model(self, path: str) -> bool:
+        """Whether the ranks hold parts of a model (or of a batch) by ChainerMN's functions instead of whole copies."""
+        unit = self.unit(path)
+        return any(
+            name.path in unit and (name.name.startswith("chainermn.functions.") or name.name in _MODEL_PARALLEL)
+            for name in self.names
+        )
+
+    def mentions_intra_rank(self, path: str) -> bool:
+        """Whether the number of a GPU comes from a rank somewhere."""
+        unit = self.unit(path)
+        return any(
+            "rank" in name
+            for call in self.calls
+            if call.path in unit
+            for operand in (*call.args, *call.keywords.values())
+            for name in operand.names
+        )
 
     def inside(self, calls: Iterable[ScriptCall], path: str) -> List[ScriptCall]:
         """Those calls that run together with this file."""
@@ -78,8 +114,9 @@ class Scripts:
         return [call for call in calls if call.path in unit]
 
     def communicators(self, path: str) -> List[ScriptCall]:
-        """Calls of ``create_communicator`` that run together with this file."""
-        return self.inside(self.of("chainermn", "create_communicator"), path)
+        """Calls of ``create_communicator`` in this file or in what it imports."""
+        reached = self.reach(path)
+        return [call for call in self.of("chainermn", "create_communicator") if call.path in reached]
 
     def distributed(self) -> List[ScriptCall]:
         """The first ``create_communicator`` of each file that has one."""

@@ -51,7 +51,11 @@ def gradients_not_exchanged(snapshot: Snapshot) -> Iterator[Finding]:
     """
     scripts = scripts_of(snapshot)
     for comm in scripts.distributed():
-        if scripts.mentions(comm.path, *EXCHANGES) or scripts.inside(scripts.methods(*EXCHANGES), comm.path):
+        if (
+            scripts.splits_the_model(comm.path)
+            or scripts.mentions(comm.path, *EXCHANGES)
+            or scripts.inside(scripts.methods(*EXCHANGES), comm.path)
+        ):
             continue
         for call in scripts.inside(scripts.of("chainer", *UPDATERS), comm.path):
             given = argument(call, 1, "optimizer")
