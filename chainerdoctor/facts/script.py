@@ -70,7 +70,7 @@ class ScriptCall(Fact):
     ``number`` is unique in the snapshot and grows in the order of the code within one ``scope``. ``guards`` are the
     conditions under which it runs (callers' included), "not (…)" for an else branch; ``contexts`` the ``with`` items
     around it; ``loops`` the lines of the loops around it, the outermost first. ``receiver`` is what the method is
-    called on. ``open`` is set for ``*args`` or ``**kwargs`` that cannot be told.
+    called on, ``said`` its name in the script, if it is a plain name. ``open`` is set for ``*args`` or ``**kwargs`` that cannot be told.
     """
 
     path: str
@@ -86,6 +86,7 @@ class ScriptCall(Fact):
     contexts: Tuple[str, ...] = ()
     loops: Tuple[int, ...] = ()
     open: bool = False
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,8 @@ class ScriptSetting(Fact):
 class ScriptKept(Fact):
     """A value that a loop adds to something made outside it: ``total += loss``, ``losses.append(loss)``.
 
-    ``holder`` and ``value`` are the names in the script; ``loop`` is the line of the innermost loop.
+    ``holder`` and ``value`` are the names in the script, ``origin`` is where the value comes from; ``loop`` is the line
+    of the innermost loop.
     """
 
     path: str
@@ -113,6 +115,7 @@ class ScriptKept(Fact):
     column: int
     holder: str
     value: str
+    origin: Operand
     scope: str
     loop: int
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
@@ -207,10 +208,9 @@ class Project:
                     setting.function.name if setting.function is not None else "",
                     resolver.guards(setting.function, setting.guards),
                 )
-        for node, holder, kept, scope, loop in module.kept:
-            yield ScriptKept(
-                path, getattr(node, "lineno", 0), getattr(node, "col_offset", 0) + 1, holder, kept, scope, loop
-            )
+        for node, holder, kept, value, scope, loop in module.kept:
+            line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0) + 1
+            yield ScriptKept(path, line, column, holder, kept, resolver.operand(value), scope, loop)
         for (name, guards), places in module.mentions.items():
             root = name.split(".")[0].replace("import ", "")
             if root in WATCHED_ROOTS or root in NAMED_ROOTS:
@@ -240,7 +240,13 @@ def _call(path: str, call: RawCall, resolver: Resolver) -> Optional[ScriptCall]:
         tuple([resolver.condition(each) for each in call.contexts]),
         call.loops,
         call.open,
+        _said(call.node),
     )
+
+
+def _said(node: ast.Call) -> str:
+    inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return inner.id if isinstance(inner, ast.Name) else ""
 
 
 def _watched(name: str) -> bool:

@@ -164,6 +164,7 @@ class Resolver:
         """Absolute names of a value, one for each origin."""
         known = self._names.get(value)
         if known is None:
+            self._names[value] = ("?",)  # a condition that stands for itself
             found: Dict[str, None] = {}
             for each in self.origins(value):
                 found.update(dict.fromkeys(self.texts(each)))

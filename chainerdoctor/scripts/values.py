@@ -41,7 +41,7 @@ class Module:
         self.env: Dict[str, Value] = {}
         self.calls: List[RawCall] = []
         self.settings: List[RawSetting] = []
-        self.kept: List[Tuple[ast.AST, str, str, str, int]] = []
+        self.kept: List[Tuple[ast.AST, str, str, Value, str, int]] = []
         self.functions: List[Function] = []
         self.classes: List[Class] = []
         self.imports: Dict[str, None] = {}

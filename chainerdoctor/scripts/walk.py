@@ -356,7 +356,7 @@ class Walker:
         if self.loops and isinstance(holder, (ast.Name, ast.Attribute)) and isinstance(kept, ast.Name):
             name = holder.id if isinstance(holder, ast.Name) else ast.dump(holder)
             scope = self.function.name if self.function is not None else ""
-            self.module.kept.append((node, name, kept.id, scope, self.loops[-1]))
+            self.module.kept.append((node, name, kept.id, self.name(kept), scope, self.loops[-1]))
 
     def subscript(self, node: ast.Subscript) -> Value:
         base = self.value(node.value)
