@@ -106,8 +106,8 @@ class ScriptSetting(Fact):
 class ScriptKept(Fact):
     """A value that a loop adds to something made outside it: ``total += loss``, ``losses.append(loss)``.
 
-    ``holder`` and ``value`` are the names in the script, ``origin`` is where the value comes from; ``loop`` is the line
-    of the innermost loop.
+    ``holder`` and ``value`` are the names in the script, ``origin`` is where the value comes from; ``how`` is "+=" or
+    "append"; ``loop`` is the line of the innermost loop.
     """
 
     path: str
@@ -116,6 +116,7 @@ class ScriptKept(Fact):
     holder: str
     value: str
     origin: Operand
+    how: str
     scope: str
     loop: int
 

@@ -210,7 +210,8 @@ class Project:
                 )
         for node, holder, kept, value, scope, loop in module.kept:
             line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0) + 1
-            yield ScriptKept(path, line, column, holder, kept, resolver.operand(value), scope, loop)
+            how = "append" if isinstance(node, ast.Call) else "+="
+            yield ScriptKept(path, line, column, holder, kept, resolver.operand(value), how, scope, loop)
         for (name, guards), places in module.mentions.items():
             root = name.split(".")[0].replace("import ", "")
             if root in WATCHED_ROOTS or root in NAMED_ROOTS:

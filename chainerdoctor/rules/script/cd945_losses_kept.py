@@ -34,12 +34,13 @@ def losses_kept(snapshot: Snapshot) -> Iterator[Finding]:
     for sighting in snapshot.all(ScriptKept):
         kept = sighting.fact
         here = [c for c in scripts.methods("backward", "unchain_backward", "unchain") if same_place(c, kept)]
-        named = [c for c in here if c.receiver.calls and c.receiver.calls == kept.origin.calls]
+        named = [c for c in here if c.receiver.calls and c.receiver == kept.origin]
         # Whoever calls backward on the sum needs its graph.
         summed = [c for c in scripts.methods("backward") if c.path == kept.path and c.said == kept.holder]
         backward = [c for c in named if leaf_of(c.names[0]) == "backward" and c.loops and c.loops[-1] == kept.loop]
         cut = [c for c in here if leaf_of(c.names[0]) != "backward"]
-        if backward and not cut and not summed:
+        # A list of losses is often there to be summed and differentiated later, which cannot be told from here.
+        if backward and not cut and not summed and kept.how == "+=":
             yield Finding(
                 f"{kept.path}:{kept.line}",
                 f"{kept.holder} keeps {kept.value}, a variable with its graph, from every turn of the loop",
