@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from typing import Callable, Iterator, Optional
+from typing import Callable, ContextManager, Iterator, Optional
 
 _PATIENCE_S = 2.0
 
 
-@contextlib.contextmanager
-def rank_progress() -> Iterator[Optional[Callable[[int, int], None]]]:
+def rank_progress() -> ContextManager[Optional[Callable[[int, int], None]]]:
     """A callable ``progress(done, total)`` for ranks that have reported; ``None`` where nobody watches."""
+    return counting_progress("ranks have reported")
+
+
+@contextlib.contextmanager
+def counting_progress(what: str) -> Iterator[Optional[Callable[[int, int], None]]]:
+    """A callable ``progress(done, total)``; ``None`` where nobody watches."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -22,7 +27,7 @@ def rank_progress() -> Iterator[Optional[Callable[[int, int], None]]]:
         nonlocal shown
         if shown or time.monotonic() - began_s > _PATIENCE_S:
             shown = True
-            sys.stderr.write(f"\r{done} of {total} ranks have reported… ")
+            sys.stderr.write(f"\r{done} of {total} {what}… ")
             sys.stderr.flush()
 
     try:

@@ -26,6 +26,8 @@ def read_case(path: Path) -> Snapshot:
         return snapshots.load(str(path))
     if path.suffix in (".log", ".txt"):
         return read_log_case(path)
+    if path.suffix in (".py", ".ipynb"):
+        return read_script_case(path)
     raise AssertionError(f"no reader for {path.name}")
 
 
@@ -37,6 +39,18 @@ def read_log_case(path: Path) -> Snapshot:
     os.chdir(path.parent)
     try:
         return read_logs([path.name], utc_offset_s=0, now_s=0.0)
+    finally:
+        os.chdir(before)
+
+
+def read_script_case(path: Path) -> Snapshot:
+    """A script read as ``lint`` reads it, named without its folder and with a fixed time."""
+    from chainerdoctor.scripts.gather import read_scripts
+
+    before = os.getcwd()
+    os.chdir(path.parent)
+    try:
+        return read_scripts([path.name], now_s=0.0)
     finally:
         os.chdir(before)
 

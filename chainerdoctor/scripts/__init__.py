@@ -1,0 +1,1 @@
+"""Training scripts → facts, by reading their source with ``ast``. Nothing is imported or run."""
