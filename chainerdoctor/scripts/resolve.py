@@ -245,7 +245,7 @@ class Resolver:
         literal = None
         if len(found) == 1 and found[0] is not None and found[0][0] == "l":
             literal = repr(found[0][1])[:200]
-        calls = {}
+        calls: Dict[int, None] = {}
         certain = True
         for each in found:
             if each is None or each[0] == "n":

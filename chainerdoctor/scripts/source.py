@@ -155,7 +155,8 @@ def _notebook(data: bytes) -> Source:
         raise UnreadableError("not a Jupyter notebook (JSON with cells)") from None
     parts: List[str] = []
     body: List[ast.stmt] = []
-    left_out, line, first_error = 0, 0, None  # type: Tuple[int, int, Optional[UnreadableError]]
+    left_out, line = 0, 0
+    first_error: Optional[UnreadableError] = None
     for source in sources:
         text = _without_magics(source)
         try:

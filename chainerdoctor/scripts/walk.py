@@ -5,32 +5,24 @@ from __future__ import annotations
 import ast
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from chainerdoctor.scripts.values import Class, Function, Module, RawCall, RawSetting, Value, union
+from chainerdoctor.scripts.expressions import Expressions, element
+from chainerdoctor.scripts.values import Class, Function, Module, RawSetting, Value, union
 
 #: How an import of a module is turned into a value: absolute name → value.
 Importer = Callable[[str], Value]
 
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_COMPARISONS = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
-    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
-}  # fmt: skip
 #: What stands under ``try`` with handlers runs "perhaps".
 _TRY = ("n", "try")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-class Walker:
+class Walker(Expressions):
     """Walks a module: its own statements first, then its functions, which see the module's final names."""
 
     def __init__(self, module: Module, importer: Importer) -> None:
-        self.module = module
+        super().__init__(module)
         self.importer = importer
-        self.function: Optional[Function] = None
-        self.scopes: List[Dict[str, Value]] = [module.env]
-        self.guards: Tuple[Value, ...] = ()
-        self.contexts: Tuple[Value, ...] = ()
-        self.loops: Tuple[int, ...] = ()
         self.waiting: List[Tuple[Function, List[Dict[str, Value]]]] = []
         self.owner: Optional[Class] = None
 
@@ -177,7 +169,7 @@ class Walker:
     def on_augmented(self, node: ast.AugAssign) -> None:
         self.value(node.value)
         if isinstance(node.target, ast.Name):
-            self._keep(node, node.target, node.value)
+            self.keep(node, node.target, node.value)
             self.scopes[-1][node.target.id] = None
         else:
             self.value(node.target)
@@ -192,7 +184,7 @@ class Walker:
                 if isinstance(each, ast.Starred):
                     self.assign(each.value, None)
                 else:
-                    self.assign(each, _element(value, index))
+                    self.assign(each, element(value, index))
         elif kind is ast.Attribute or kind is ast.Subscript:
             aim = self.value(target, mention=False)
             if kind is ast.Attribute and aim is not None and aim[0] == "a" and aim[1] is not None and aim[1][0] == "i":
@@ -203,7 +195,7 @@ class Walker:
         env = self.scopes[-1]
         for alias in node.names:
             value = self.importer(alias.name)
-            self._mention(("q", f"import {alias.name}"), node)
+            self.mention(("q", f"import {alias.name}"), node)
             if alias.asname:
                 env[alias.asname] = value
             else:
@@ -215,7 +207,7 @@ class Walker:
         if base is None:
             return
         source = self.importer(base) if base else None
-        self._mention(("q", f"import {base}"), node)
+        self.mention(("q", f"import {base}"), node)
         for alias in node.names:
             if alias.name == "*":
                 if source is not None and source[0] == "m":
@@ -225,7 +217,7 @@ class Walker:
             value = self.importer(full)
             if value is None or value[0] != "m":
                 value = ("a", source, alias.name) if source is not None and source[0] == "m" else ("q", full)
-            self._mention(("q", full), node)
+            self.mention(("q", full), node)
             self.scopes[-1][alias.asname or alias.name] = value
 
     def absolute(self, name: str, level: int) -> Optional[str]:
@@ -244,7 +236,7 @@ class Walker:
             self.value(decorator)
         owner = self.owner
         name = f"{owner.name}.{node.name}" if owner is not None else node.name
-        function = self._new_function(node, name, owner)
+        function = self.new_function(node, name, owner)
         decorators = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
         function.static = "staticmethod" in decorators
         function.property = "property" in decorators
@@ -252,7 +244,7 @@ class Walker:
             owner.methods[node.name] = function
         self.scopes[-1][node.name] = ("f", function)
 
-    def _new_function(self, node: Any, name: str, owner: Optional[Class]) -> Function:
+    def new_function(self, node: Any, name: str, owner: Optional[Class]) -> Function:
         function = Function(self.module, name, node, owner, self.scopes[-1])
         given = node.args
         places = [*getattr(given, "posonlyargs", ()), *given.args]
@@ -291,146 +283,6 @@ class Walker:
     def on_expression(self, node: ast.Expr) -> None:
         self.value(node.value)
 
-    # Expressions
-
-    def value(self, node: Any, mention: bool = True) -> Value:
-        """What an expression stands for; calls within it are recorded."""
-        step = _EXPRESSIONS.get(type(node))
-        if step is None:
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, (ast.expr, ast.keyword, ast.slice)):
-                    self.value(child.value if isinstance(child, ast.keyword) else child)
-            return None
-        return step(self, node) if mention or type(node) is not ast.Attribute else self.attribute(node, False)
-
-    def constant(self, node: Any) -> Value:
-        return ("l", node.value, type(node.value))
-
-    def name(self, node: ast.Name) -> Value:
-        name = node.id
-        for scope in reversed(self.scopes):
-            if name in scope:
-                found = scope[name]
-                return ("n", name) if found is None else found
-        return ("n", name)
-
-    def attribute(self, node: ast.Attribute, mention: bool = True) -> Value:
-        inner = node.value
-        base = self.attribute(inner, False) if type(inner) is ast.Attribute else self.value(inner)
-        if base is not None and base[0] == "q":
-            made = ("q", f"{base[1]}.{node.attr}")
-            if mention:
-                self._mention(made, node)
-            return made
-        return ("a", base, node.attr)
-
-    def _mention(self, value: Value, node: Any) -> None:
-        places = self.module.mentions.setdefault((value[1], self.guards), [])
-        places.append((node.lineno, node.col_offset + 1))
-
-    def call(self, node: ast.Call) -> Value:
-        callee = self.value(node.func)
-        made = RawCall(self.module, node, callee, self.function, self.guards, self.contexts, self.loops)
-        for arg in node.args:
-            if type(arg) is ast.Starred:
-                value = self.value(arg.value)
-                if value is not None and value[0] == "t":
-                    made.args.extend(value[1])
-                else:
-                    made.open = True
-            else:
-                made.args.append(self.value(arg))
-        for keyword in node.keywords:
-            value = self.value(keyword.value)
-            if keyword.arg is None:
-                made.open = True
-            else:
-                made.keywords[keyword.arg] = value
-        self.module.calls.append(made)
-        func = node.func
-        if type(func) is ast.Attribute and func.attr == "append" and len(node.args) == 1:
-            self._keep(node, func.value, node.args[0])
-        return ("c", made)
-
-    def _keep(self, node: ast.AST, holder: ast.expr, kept: ast.expr) -> None:
-        if self.loops and isinstance(holder, (ast.Name, ast.Attribute)) and isinstance(kept, ast.Name):
-            name = holder.id if isinstance(holder, ast.Name) else ast.dump(holder)
-            scope = self.function.name if self.function is not None else ""
-            self.module.kept.append((node, name, kept.id, self.name(kept), scope, self.loops[-1]))
-
-    def subscript(self, node: ast.Subscript) -> Value:
-        base = self.value(node.value)
-        inner: Any = node.slice
-        if type(inner).__name__ == "Index":  # Python 3.8 wraps it
-            inner = inner.value
-        index = self.value(inner)
-        if index is not None and index[0] == "l" and isinstance(index[1], (int, str)):
-            return _element(base, index[1])
-        return ("s", base, None)
-
-    def sequence(self, node: Any) -> Value:
-        return ("t", tuple([self.value(each) for each in node.elts]))
-
-    def compare(self, node: ast.Compare) -> Value:
-        values = tuple([self.value(each) for each in (node.left, *node.comparators)])
-        return ("x", _COMPARISONS[type(node.ops[0])], values) if len(node.ops) == 1 else None
-
-    def boolean(self, node: ast.BoolOp) -> Value:
-        values = tuple([self.value(each) for each in node.values])
-        return ("x", "and" if isinstance(node.op, ast.And) else "or", values)
-
-    def unary(self, node: ast.UnaryOp) -> Value:
-        value = self.value(node.operand)
-        if isinstance(node.op, ast.Not):
-            return ("x", "not", (value,))
-        if isinstance(node.op, ast.USub) and value is not None and value[0] == "l":
-            return ("l", -value[1], value[2]) if isinstance(value[1], (int, float)) else None
-        return None
-
-    def either(self, node: ast.IfExp) -> Value:
-        test = self.value(node.test)
-        before = self.guards
-        self.guards = (*before, test)
-        yes = self.value(node.body)
-        self.guards = (*before, ("x", "not", (test,)))
-        no = self.value(node.orelse)
-        self.guards = before
-        return union([yes, no])
-
-    def lambda_(self, node: ast.Lambda) -> Value:
-        return ("f", self._new_function(node, "<lambda>", None))
-
-    def binary(self, node: ast.BinOp) -> Value:
-        # A sum of thousands of terms leans to the left: a loop, so that it does not exhaust the stack.
-        inner: Any = node
-        while isinstance(inner, ast.BinOp):
-            self.value(inner.right)
-            inner = inner.left
-        self.value(inner)
-
-    def comprehension(self, node: Any) -> Value:
-        self.scopes.append({})
-        for part in node.generators:
-            self.assign(part.target, ("s", self.value(part.iter), None))
-            for test in part.ifs:
-                self.value(test)
-        if isinstance(node, ast.DictComp):
-            self.value(node.key)
-            made = self.value(node.value)
-        else:
-            made = self.value(node.elt)
-        self.scopes.pop()
-        return ("t", (made,)) if made is not None else None
-
-    def starred(self, node: Any) -> Value:
-        self.value(node.value)
-
-    def yielded(self, node: Any) -> Value:
-        if self.function is not None:
-            self.function.generator = True
-        if node.value is not None:
-            self.value(node.value)
-
 
 def _ends(body: List[ast.stmt]) -> bool:
     """Whether a block never runs into what follows it."""
@@ -441,12 +293,6 @@ def _ends(body: List[ast.stmt]) -> bool:
             isinstance(func, ast.Name) and func.id in ("exit", "quit")
         )
     return isinstance(last, _ENDS)
-
-
-def _element(value: Value, index: Any) -> Value:
-    if value is not None and value[0] == "t" and isinstance(index, int) and -len(value[1]) <= index < len(value[1]):
-        return value[1][index]
-    return ("s", value, index)
 
 
 _STATEMENTS: Dict[type, Callable[[Walker, Any], None]] = {
@@ -467,28 +313,6 @@ _STATEMENTS: Dict[type, Callable[[Walker, Any], None]] = {
     ast.ClassDef: Walker.on_class,
     ast.Return: Walker.on_return,
     ast.Expr: Walker.on_expression,
-}
-_EXPRESSIONS: Dict[type, Callable[[Walker, Any], Value]] = {
-    ast.Constant: Walker.constant,
-    ast.Name: Walker.name,
-    ast.Attribute: Walker.attribute,
-    ast.Call: Walker.call,
-    ast.Subscript: Walker.subscript,
-    ast.Tuple: Walker.sequence,
-    ast.List: Walker.sequence,
-    ast.Compare: Walker.compare,
-    ast.BoolOp: Walker.boolean,
-    ast.UnaryOp: Walker.unary,
-    ast.IfExp: Walker.either,
-    ast.Lambda: Walker.lambda_,
-    ast.BinOp: Walker.binary,
-    ast.ListComp: Walker.comprehension,
-    ast.SetComp: Walker.comprehension,
-    ast.DictComp: Walker.comprehension,
-    ast.GeneratorExp: Walker.comprehension,
-    ast.Starred: Walker.starred,
-    ast.Yield: Walker.yielded,
-    ast.YieldFrom: Walker.yielded,
 }
 # Newer syntax, where this Python has it.
 if hasattr(ast, "TryStar"):

@@ -1,4 +1,4 @@
-"""CD910: removed communicator."""
+"""CD910: communicator name removed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KNOWN = frozenset({"'naive'", "'flat'", "'non_cuda_aware'", "'pure_nccl'", "'dum
 
 
 @rule("CD910", Severity.ERROR, needs=(ScriptFile,), since="0.1")
-def removed_communicator(snapshot: Snapshot) -> Iterator[Finding]:
+def communicator_name_removed(snapshot: Snapshot) -> Iterator[Finding]:
     """A communicator is created by a name that Chainer 7 does not have.
 
     Why it hurts: create_communicator raises "Unrecognized communicator" on every rank before training starts.
