@@ -134,7 +134,8 @@ class Resolver:
 
     def lineage(self, klass: Class) -> List[Class]:
         """The class and its bases of the given paths, nearest first."""
-        found, waiting = [], [klass]
+        found: List[Class] = []
+        waiting = [klass]
         while waiting and len(found) < 20:
             each = waiting.pop(0)
             if each not in found:
