@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Tuple
 
-_ALIASES = {"float": "float", "int": "int", "complex": "complex", "object": "object", "str": "str", "bool": "bool"}
+_ALIASES = {"float": "float", "int": "int", "complex": "complex", "object": "object", "str": "str"}
 #: Release notes of NumPy 2.0, "Expired deprecations" and "Removed members".
 _TWO = {
     "float_": "np.float64",
@@ -28,8 +28,9 @@ _TWO = {
     "asfarray": "np.asarray(x, dtype=float)",
 }
 
-#: Absolute name → (first version without it, what to write). ``numpy.bool`` came back in 2.0 as another type.
+#: Absolute name → (the versions without it, what to write). ``numpy.bool`` came back in 2.0, as numpy.bool_.
 REMOVED: Dict[str, Tuple[str, str]] = {
-    **{f"numpy.{name}": ("1.24", instead) for name, instead in _ALIASES.items()},
-    **{f"numpy.{name}": ("2.0", instead) for name, instead in _TWO.items()},
+    **{f"numpy.{name}": ("1.24 and later", instead) for name, instead in _ALIASES.items()},
+    "numpy.bool": ("1.24 to 1.26", "bool"),
+    **{f"numpy.{name}": ("2.0 and later", instead) for name, instead in _TWO.items()},
 }

@@ -30,9 +30,9 @@ def numpy_name_removed(snapshot: Snapshot) -> Iterator[Finding]:
     for name in scripts_of(snapshot).names:
         known = REMOVED.get(name.name)
         if known is not None and not for_some_versions(name):
-            version, instead = known
+            versions, instead = known
             yield from everywhere(
                 name,
-                f"{name.name} is gone from NumPy {version} on",
+                f"{name.name} is not in NumPy {versions}",
                 f"Write {instead} instead.",
             )
