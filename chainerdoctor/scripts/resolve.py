@@ -219,6 +219,11 @@ class Resolver:
         found = self.origins(value)
         if len(found) == 1 and found[0] is not None and found[0][0] == "x" and found[0] is not value:
             return self.condition(found[0], depth + 1)
+        if len(found) == 1 and found[0] is not None and found[0][0] == "c":
+            # ``int(chainer.__version__[0]) < 2``, ``LooseVersion(…)``: what a condition asks is in the arguments.
+            called, made = self.names(found[0])[0][:-2], found[0][1]
+            if made.args and called.split(".", 1)[0] not in ("chainer", "chainermn"):
+                return f"{called}({', '.join(self.condition(each, depth + 1) for each in made.args)})"
         names = self.names(value)
         return names[0] if len(names) == 1 else "|".join(names)
 

@@ -78,14 +78,24 @@ def _decoded(data: bytes) -> str:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise UnreadableError(
-            f"not {error.encoding} text, and no '# -*- coding: … -*-' in the first two lines", line
-        ) from None
-    except (SyntaxError, LookupError) as error:
-        reason = str(error).split(" for ")[0]
+        raise _not_text(data, error) from None
+    except (SyntaxError, LookupError) as problem:
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise _not_text(data, error) from None
+        reason = str(problem).split(" for ")[0]
         raise UnreadableError(f"its encoding cannot be told: {reason}", 1) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _not_text(data: bytes, error: UnicodeDecodeError) -> UnreadableError:
+    cookie = (
+        " as its first lines say"
+        if b"coding" in data[:200]
+        else ", and no '# -*- coding: … -*-' in the first two lines"
+    )
+    return UnreadableError(f"not {error.encoding} text{cookie}", data[: error.start].count(b"\n") + 1)
 
 
 def _parsed(text: str) -> ast.Module:
@@ -114,8 +124,7 @@ def _settled(message: str) -> str:
 
 
 def _too_deep(text: str) -> int:
-    """The line at which brackets nest deeper than can be parsed, 0 if nowhere. Strings are not told apart: a file
-    with so many unclosed brackets in its texts would be refused as well, which no training script has."""
+    """The line at which brackets nest deeper than can be parsed, 0 if nowhere."""
     if text.count("(") + text.count("[") + text.count("{") <= MAX_NESTING:
         return 0
     depth = 0
@@ -130,7 +139,11 @@ def _too_deep(text: str) -> int:
     return 0
 
 
-_BRACKETS = re.compile(r"[()\[\]{}]|#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
+_BRACKETS = re.compile(
+    r"[()\[\]{}]|#[^\n]*|'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)"
+    r"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"",
+    re.DOTALL,
+)
 
 
 def _python_2(text: str, line: int) -> int:
