@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import operator
 from typing import Any, Callable, Dict, List, Tuple, Type, TypeVar, Union, get_type_hints
 
 from chainerdoctor.facts import Fact, Unknown, fact_kinds
@@ -36,6 +37,10 @@ def to_json(value: Any) -> Any:
         CodecError: a field holds something that its annotation does not allow.
     """
     return _encoder(type(value))(value)
+
+
+#: Types that JSON has as they are.
+_SCALARS = (str, int, bool)
 
 
 def from_json(kind: Type[T], raw: Any) -> T:
@@ -95,9 +100,7 @@ def _arguments(annotation: Any) -> Tuple[Any, Tuple[Any, ...]]:
 
 def _make_encoder(annotation: Any) -> Convert:
     if dataclasses.is_dataclass(annotation):
-        hints = get_type_hints(annotation)
-        fields = [(f.name, _encoder(hints[f.name])) for f in dataclasses.fields(annotation)]
-        return lambda value: {name: encode(getattr(value, name)) for name, encode in fields}
+        return _dataclass_encoder(annotation)
     origin, arguments = _arguments(annotation)
     if origin is Union:
         inner = _encoder(_sole_option(annotation, arguments))
@@ -105,6 +108,9 @@ def _make_encoder(annotation: Any) -> Convert:
     if origin is tuple:
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             item = _encoder(arguments[0])
+            if arguments[0] in _SCALARS:
+                alike = {arguments[0]}
+                return lambda value: list(value) if set(map(type, value)) <= alike else [item(v) for v in value]
             return lambda value: [item(v) for v in value]
         items = [_encoder(a) for a in arguments]
         return lambda value: [encode(v) for encode, v in zip(items, value)]
@@ -113,9 +119,34 @@ def _make_encoder(annotation: Any) -> Convert:
         return lambda value: {k: entry(v) for k, v in value.items()}
     if annotation is float:
         return _finite_or_text
-    if annotation in (str, int, bool, type(None)):
+    if annotation in (*_SCALARS, type(None)):
         return _scalar_decoder(annotation)
     raise CodecError(f"facts cannot hold values of the type {annotation}")
+
+
+def _dataclass_encoder(kind: Any) -> Convert:
+    """Snapshots of large clusters have a million fields: those that stay as they are, are fetched and checked at once."""
+    hints = get_type_hints(kind)
+    names = [f.name for f in dataclasses.fields(kind)]
+    if not names:
+        return lambda value: {}
+    encoders = [(name, _encoder(hints[name])) for name in names]
+    changing = [(name, encode) for name, encode in encoders if hints[name] not in _SCALARS]
+    wanted = {name: hints[name] for name in names if hints[name] in _SCALARS}
+    types = tuple(wanted.values())
+    fetch = operator.attrgetter(*wanted) if len(wanted) > 1 else None
+
+    def encode(value: Any) -> Dict[str, Any]:
+        if fetch is not None:
+            plain = fetch(value)
+            if tuple(map(type, plain)) == types:
+                made = dict(zip(wanted, plain))
+                for name, change in changing:
+                    made[name] = change(getattr(value, name))
+                return made
+        return {name: change(getattr(value, name)) for name, change in encoders}
+
+    return encode
 
 
 def _finite_or_text(value: Any) -> Any:
@@ -167,7 +198,7 @@ def _make_decoder(annotation: Any) -> Convert:
         return lambda raw: {k: entry(v) for k, v in _expect(dict, raw).items()}
     if annotation is float:
         return _decode_float
-    if annotation in (str, int, bool, type(None)):
+    if annotation in (*_SCALARS, type(None)):
         return _scalar_decoder(annotation)
     raise CodecError(f"facts cannot hold values of the type {annotation}")
 

@@ -58,17 +58,22 @@ def _why_unseen(
 
 
 def report_on(
-    snapshot: Snapshot, rules: Iterable[Rule], command: str, checked: Optional[Tuple[Tuple[str, str], ...]] = None
+    snapshot: Snapshot,
+    rules: Iterable[Rule],
+    command: str,
+    checked: Optional[Tuple[Tuple[str, str], ...]] = None,
+    identity: Optional[str] = None,
 ) -> Report:
     """Judge a snapshot and put the verdicts, its overview and its identity into a report.
 
-    ``checked`` are the head's (label, value) pairs where a command has better ones than the overview of a cluster.
+    ``checked`` are the head's (label, value) pairs where a command has better ones than the overview of a cluster;
+    ``identity`` stands for the snapshot's id where the command knows what it was made of.
     """
     with without_garbage_collection():
         return Report(
             tool=f"chainerdoctor {__version__}",
             command=command,
-            snapshot_id=snapshot.id,
+            snapshot_id=snapshot.id if identity is None else identity,
             taken_at=snapshot.taken_at,
             verdicts=judge(snapshot, rules),
             checked=overview(snapshot) if checked is None else checked,

@@ -111,7 +111,7 @@ class Snapshot:
         def fact_text(fact: Fact) -> str:
             text = facts.get(id(fact))
             if text is None:
-                text = facts[id(fact)] = json.dumps(fact_to_json(fact), sort_keys=True)
+                text = facts[id(fact)] = _SORTED.encode(fact_to_json(fact))
             return text
 
         def quoted(text: str) -> str:
@@ -142,6 +142,8 @@ def sighting_to_json(sighting: Sighting[Fact]) -> Dict[str, Any]:
 
 
 _NUMBERS = (float, int)
+#: Facts are text with sorted keys, so that equal snapshots are equal bytes.
+_SORTED = json.JSONEncoder(sort_keys=True)
 
 
 class SightingReader:

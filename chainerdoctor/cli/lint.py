@@ -37,17 +37,20 @@ def command(paths: Tuple[str, ...], show_fixes: bool, report_options: ReportOpti
     from chainerdoctor.scripts.gather import (
         NothingToCheckError,
         checked,
+        identity,
         read_scripts,
         script_rules,
         without_suppressed,
     )
+    from chainerdoctor.snapshot import without_garbage_collection
 
     with usage_errors():
         rules = selected(script_rules(), report_options.select, report_options.ignore)
-    try:
-        with counting_progress("files read") as progress:
-            snapshot = read_scripts(paths, progress=progress)
-    except NothingToCheckError as error:
-        raise click.UsageError(str(error)) from None
-    report = without_suppressed(report_on(snapshot, rules, "lint", checked(snapshot)), snapshot)
+    with without_garbage_collection():
+        try:
+            with counting_progress("files read") as progress:
+                snapshot = read_scripts(paths, progress=progress)
+        except NothingToCheckError as error:
+            raise click.UsageError(str(error)) from None
+        report = without_suppressed(report_on(snapshot, rules, "lint", checked(snapshot), identity(snapshot)), snapshot)
     deliver(with_fixes(report, rules) if show_fixes else report, report_options)

@@ -35,7 +35,8 @@ class ScriptFile(Fact):
     """One source that was read.
 
     ``form`` is "script" or "notebook"; ``imports`` are absolute names of modules from outside the given paths, ``uses``
-    the paths of given files that it imports. ``cells_left_out`` counts notebook cells that are not Python.
+    the paths of given files that it imports. ``cells_left_out`` counts notebook cells that are not Python; ``sha256`` is
+    that of the file.
     """
 
     path: str
@@ -44,6 +45,7 @@ class ScriptFile(Fact):
     imports: Tuple[str, ...] = ()
     uses: Tuple[str, ...] = ()
     cells_left_out: int = 0
+    sha256: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Union
+from typing import Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple, Union
 
 from chainerdoctor.facts.script import Operand, ScriptCall, ScriptClass, ScriptFile, ScriptName, ScriptSetting
 from chainerdoctor.findings import Evidence, Finding, Location
@@ -34,12 +34,28 @@ _MODEL_PARALLEL = frozenset(
 )
 
 
+class Calls(List[ScriptCall]):
+    """Calls in the order of the files, with those of one file at hand: rules ask for them file by file."""
+
+    def __init__(self, calls: Iterable[ScriptCall] = ()) -> None:
+        super().__init__(calls)
+        self._by_path: Optional[Dict[str, List[ScriptCall]]] = None
+
+    def of_file(self, path: str) -> List[ScriptCall]:
+        """Those in this file."""
+        if self._by_path is None:
+            self._by_path = {}
+            for call in self:
+                self._by_path.setdefault(call.path, []).append(call)
+        return self._by_path.get(path, [])
+
+
 class Scripts:
     """The calls of a snapshot, by what is called."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.files = {s.fact.path: s.fact for s in snapshot.all(ScriptFile)}
-        self.calls = [s.fact for s in snapshot.all(ScriptCall)]
+        self.calls = Calls(s.fact for s in snapshot.all(ScriptCall))
         self.settings = [s.fact for s in snapshot.all(ScriptSetting)]
         self.names = [s.fact for s in snapshot.all(ScriptName)]
         self.classes = [s.fact for s in snapshot.all(ScriptClass)]
@@ -48,6 +64,12 @@ class Scripts:
         for call in self.calls:
             for leaf in {leaf_of(name) for name in call.names}:
                 self._by_leaf.setdefault(leaf, []).append(call)
+        self._selected: Dict[Tuple[str, ...], Calls] = {}
+        self._names_of: Dict[str, List[ScriptName]] = {}
+        for name in self.names:
+            self._names_of.setdefault(name.path, []).append(name)
+        self._leaves_of: Dict[str, FrozenSet[str]] = {}
+        self._with_ranks: Dict[str, bool] = {}
         self._users: Dict[str, List[str]] = {}
         for file in self.files.values():
             for used in file.uses:
@@ -55,13 +77,21 @@ class Scripts:
         self._reach: Dict[str, FrozenSet[str]] = {}
         self._units: Dict[str, FrozenSet[str]] = {}
 
-    def of(self, root: str, *leaves: str) -> List[ScriptCall]:
+    def of(self, root: str, *leaves: str) -> Calls:
         """Calls of ``root….leaf`` itself (not of a method of something that such a call made)."""
-        return [call for leaf in leaves for call in self._by_leaf.get(leaf, ()) if is_a(call.names, root, leaf)]
+        key = (root, *leaves)
+        if key not in self._selected:
+            self._selected[key] = Calls(
+                call for leaf in leaves for call in self._by_leaf.get(leaf, ()) if is_a(call.names, root, leaf)
+            )
+        return self._selected[key]
 
-    def methods(self, *leaves: str) -> List[ScriptCall]:
+    def methods(self, *leaves: str) -> Calls:
         """Calls of a method (or function) of this name, whatever it belongs to."""
-        return [call for leaf in leaves for call in self._by_leaf.get(leaf, ())]
+        key = ("", *leaves)
+        if key not in self._selected:
+            self._selected[key] = Calls(call for leaf in leaves for call in self._by_leaf.get(leaf, ()))
+        return self._selected[key]
 
     def with_keyword(self, keyword: str) -> List[ScriptCall]:
         """Calls that are given this keyword argument."""
@@ -91,32 +121,52 @@ class Scripts:
 
     def splits_the_model(self, path: str) -> bool:
         """Whether the ranks hold parts of a model (or of a batch) by ChainerMN's functions instead of whole copies."""
-        unit = self.unit(path)
         return any(
-            name.path in unit and (name.name.startswith("chainermn.functions.") or name.name in _MODEL_PARALLEL)
-            for name in self.names
+            name.name.startswith("chainermn.functions.") or name.name in _MODEL_PARALLEL
+            for each in self.unit(path)
+            for name in self._names_of.get(each, ())
         )
 
     def mentions_intra_rank(self, path: str) -> bool:
         """Whether the number of a GPU comes from a rank somewhere."""
-        unit = self.unit(path)
-        return any(
-            "rank" in name
-            for call in self.calls
-            if call.path in unit
-            for operand in (*call.args, *call.keywords.values())
-            for name in operand.names
-        )
+        return any(self._gives_ranks(each) for each in self.unit(path))
 
-    def inside(self, calls: Iterable[ScriptCall], path: str) -> List[ScriptCall]:
+    def _gives_ranks(self, path: str) -> bool:
+        known = self._with_ranks.get(path)
+        if known is None:
+            known = self._with_ranks[path] = any(
+                "rank" in name
+                for call in self.calls.of_file(path)
+                for operand in (*call.args, *call.keywords.values())
+                for name in operand.names
+            )
+        return known
+
+    def inside(self, calls: Calls, path: str) -> List[ScriptCall]:
         """Those calls that run together with this file."""
         unit = self.unit(path)
-        return [call for call in calls if call.path in unit]
+        if len(unit) == 1:
+            return calls.of_file(path)
+        return sorted((call for each in unit for call in calls.of_file(each)), key=lambda call: call.number)
+
+    def names_inside(self, path: str) -> Iterator[ScriptName]:
+        """Names in the files that run together with this one."""
+        return (name for each in sorted(self.unit(path)) for name in self._names_of.get(each, ()))
+
+    def sets(self, path: str, variable: str) -> bool:
+        """Whether a file that runs together with this one sets this environment variable."""
+        unit = self.unit(path)
+        aim = f"os.environ[{variable!r}]"
+        return any(setting.path in unit and aim in setting.targets for setting in self.settings) or any(
+            call.args and call.args[0].literal == repr(variable)
+            for call in self.inside(self.methods("setdefault", "putenv"), path)
+            if call.names[0].startswith("os.")
+        )
 
     def communicators(self, path: str) -> List[ScriptCall]:
         """Calls of ``create_communicator`` in this file or in what it imports."""
-        reached = self.reach(path)
-        return [call for call in self.of("chainermn", "create_communicator") if call.path in reached]
+        made = self.of("chainermn", "create_communicator")
+        return [call for each in sorted(self.reach(path)) for call in made.of_file(each)]
 
     def distributed(self) -> List[ScriptCall]:
         """The first ``create_communicator`` of each file that has one."""
@@ -142,8 +192,13 @@ class Scripts:
 
     def mentions(self, path: str, *words: str) -> bool:
         """Whether any name in the files that run with this one ends so."""
-        unit = self.unit(path)
-        return any(name.path in unit and leaf_of(name.name) in words for name in self.names)
+        return any(not self._leaves(each).isdisjoint(words) for each in self.unit(path))
+
+    def _leaves(self, path: str) -> FrozenSet[str]:
+        known = self._leaves_of.get(path)
+        if known is None:
+            known = self._leaves_of[path] = frozenset(leaf_of(name.name) for name in self._names_of.get(path, ()))
+        return known
 
 
 @functools.lru_cache(maxsize=1)

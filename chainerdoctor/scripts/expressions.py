@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -13,7 +14,7 @@ _COMPARISONS = {
 }  # fmt: skip
 
 
-class Expressions:
+class Expressions(abc.ABC):
     """What the walk of a module's statements stands on; ``scopes`` are the names around, the innermost last."""
 
     def __init__(self, module: Module) -> None:
@@ -24,13 +25,13 @@ class Expressions:
         self.contexts: Tuple[Value, ...] = ()
         self.loops: Tuple[int, ...] = ()
 
+    @abc.abstractmethod
     def assign(self, target: ast.expr, value: Value) -> None:
         """Give a name, attribute, item or sequence of them a value."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def new_function(self, node: Any, name: str, owner: Optional[Class]) -> Function:
         """A function or lambda, to be walked later."""
-        raise NotImplementedError
 
     def value(self, node: Any, mention: bool = True) -> Value:
         """What an expression stands for; calls within it are recorded."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
+import hashlib
 import sys
 import time
 from typing import Dict, Iterable, List, Optional, Set, Tuple
@@ -50,7 +50,6 @@ def read_scripts(
             facts = read_project(sources, progress)
     finally:
         sys.setrecursionlimit(limit)
-    gc.collect(0)
     sightings: List[Sighting[Fact]] = [Sighting(path, None, "script", now_s, 0.0, fact) for path, fact in facts]
     unread = [fact for _, fact in facts if isinstance(fact, ScriptUnread)]
     whole: Fact = _missing(unread, len(sources)) if unread else ScriptsRead(len(sources))
@@ -74,6 +73,16 @@ _KINDS = frozenset(
 def script_rules() -> Tuple[Rule, ...]:
     """The rules that judge scripts: those that need a fact of :mod:`chainerdoctor.facts.script`."""
     return tuple(rule for rule in all_rules() if _KINDS.intersection(rule.needs))
+
+
+def identity(snapshot: Snapshot) -> str:
+    """A short hash of the sources: everything else in the snapshot follows from them."""
+    digest = hashlib.sha256()
+    for sighting in snapshot.all(ScriptFile):
+        digest.update(f"{sighting.fact.path}\0{sighting.fact.sha256}\0".encode("utf-8", "surrogatepass"))
+    for unread in snapshot.all(ScriptUnread):
+        digest.update(f"{unread.fact.path}\0{unread.fact.reason}\0".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:12]
 
 
 def checked(snapshot: Snapshot) -> Tuple[Tuple[str, str], ...]:

@@ -188,6 +188,7 @@ class Project:
             tuple(module.imports),
             tuple(module.uses),
             source.cells_left_out,
+            source.sha256,
         )
         if "chainerdoctor" in source.text:
             yield from _suppressions(path, source.text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import io
 import json
 import re
@@ -37,6 +38,7 @@ class Source:
     text: str
     tree: ast.Module
     form: str
+    sha256: str
     cells_left_out: int = 0
 
 
@@ -65,10 +67,11 @@ def read_source(path: str) -> Source:
         raise UnreadableError(f"cannot be opened: {error.strerror or error}") from None
     if len(data) > most:
         raise UnreadableError(f"larger than the {most // 1024**2} MiB that are read")
+    digest = hashlib.sha256(data).hexdigest()
     if notebook:
-        return _notebook(data)
+        return _notebook(data, digest)
     text = _decoded(data)
-    return Source(text, _parsed(text), "script")
+    return Source(text, _parsed(text), "script", digest)
 
 
 def _decoded(data: bytes) -> str:
@@ -157,7 +160,7 @@ def _python_2(text: str, line: int) -> int:
     return text.count("\n", 0, found.start()) + 1 if found else 0
 
 
-def _notebook(data: bytes) -> Source:
+def _notebook(data: bytes, digest: str) -> Source:
     try:
         raw = json.loads(data.decode("utf-8-sig"))
         cells = raw["cells"] if "cells" in raw else [c for sheet in raw["worksheets"] for c in sheet["cells"]]
@@ -187,7 +190,7 @@ def _notebook(data: bytes) -> Source:
         line += source.count("\n") + 1
     if first_error is not None and (first_error.python2 or not body):
         raise first_error
-    return Source("\n".join(parts), ast.Module(body=body, type_ignores=[]), "notebook", left_out)
+    return Source("\n".join(parts), ast.Module(body=body, type_ignores=[]), "notebook", digest, left_out)
 
 
 def _cell_text(cell: Any) -> str:

@@ -47,7 +47,7 @@ def collective_on_one_rank(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         if leaf in METHODS and not all(is_communicator(name) for name in call.receiver.names or ("?",)):
             continue
-        others = [c for c in scripts.methods(leaf) if c.path == call.path and c.number != call.number]
+        others = [c for c in scripts.methods(leaf).of_file(call.path) if c.number != call.number]
         if any(not on_one_rank(other) and on_some_ranks(other) for other in others):
             continue
         yield at(

@@ -34,8 +34,8 @@ def every_rank_on_one_gpu(snapshot: Snapshot) -> Iterator[Finding]:
         number = argument(call, 0, "device_id")
         if number is None or number.literal is None or not number.literal.isdigit() or on_some_ranks(call):
             continue
-        comms = [c for c in scripts.of("chainermn", "create_communicator") if c.path == call.path and not on_cpu(c)]
-        visible = any("CUDA_VISIBLE_DEVICES" in target for s in scripts.settings for target in s.targets)
+        comms = [c for c in scripts.of("chainermn", "create_communicator").of_file(call.path) if not on_cpu(c)]
+        visible = scripts.sets(call.path, "CUDA_VISIBLE_DEVICES")
         if comms and not visible and not scripts.mentions_intra_rank(call.path):
             yield at(
                 call,

@@ -25,10 +25,8 @@ def no_abort_on_exception(snapshot: Snapshot) -> Iterator[Finding]:
     """
     scripts = scripts_of(snapshot)
     for comm in scripts.distributed():
-        unit = scripts.unit(comm.path)
-        hooked = any("global_except_hook" in name.name for name in scripts.names if name.path in unit)
-        set_here = any("CHAINERMN_FORCE_ABORT_ON_EXCEPTION" in t for s in scripts.settings for t in s.targets)
-        if not hooked and not set_here:
+        hooked = any("global_except_hook" in name.name for name in scripts.names_inside(comm.path))
+        if not hooked and not scripts.sets(comm.path, "CHAINERMN_FORCE_ABORT_ON_EXCEPTION"):
             yield at(
                 comm,
                 "an exception on one rank leaves the others waiting",

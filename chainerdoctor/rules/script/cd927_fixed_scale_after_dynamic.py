@@ -7,7 +7,7 @@ from typing import Iterator
 from chainerdoctor.facts.script import ScriptFile
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.rules.scripted import argument, at, scripts_of
+from chainerdoctor.rules.scripted import Calls, argument, at, scripts_of
 from chainerdoctor.snapshot import Snapshot
 
 
@@ -23,14 +23,14 @@ def fixed_scale_after_dynamic(snapshot: Snapshot) -> Iterator[Finding]:
     Source: chainer/optimizer.py of Chainer 7.8.1: set_loss_scale leaves _loss_scaling_is_dynamic as it is.
     """
     scripts = scripts_of(snapshot)
-    dynamic = [c for c in scripts.methods("loss_scaling") if argument(c, 1, "scale") is None and not c.open]
+    dynamic = Calls(c for c in scripts.methods("loss_scaling") if argument(c, 1, "scale") is None and not c.open)
     fixed = [c for c in scripts.methods("loss_scaling") if argument(c, 1, "scale") is not None]
     for call in [*scripts.methods("set_loss_scale"), *fixed]:
         mine = {made.number for made in scripts.made_by(call.receiver)}
-        for before in dynamic:
-            theirs = {made.number for made in scripts.made_by(before.receiver)}
-            same = before.path == call.path and before.scope == call.scope and mine == theirs and mine
-            if same and before.number < call.number and set(before.guards) <= set(call.guards):
+        for before in dynamic.of_file(call.path):
+            if before.scope != call.scope or before.number > call.number or not set(before.guards) <= set(call.guards):
+                continue
+            if mine and mine == {made.number for made in scripts.made_by(before.receiver)}:
                 yield at(
                     call,
                     "the fixed loss scale does not last, since dynamic scaling is on",

@@ -37,8 +37,8 @@ def gradients_never_cleared(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         backward = [
             c
-            for c in scripts.methods("backward")
-            if c.path == call.path and c.scope == call.scope and c.loops and c.loops[-1] in call.loops
+            for c in scripts.methods("backward").of_file(call.path)
+            if c.scope == call.scope and c.loops and c.loops[-1] in call.loops
         ]
         known = scripts.inside(scripts.methods(*clears), call.path) or scripts.mentions(call.path, *clears)
         if backward and backward[0].number < call.number and not known:

@@ -41,8 +41,8 @@ def cuda_before_multiprocess_updater(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         earlier = [
             c
-            for c in scripts.calls
-            if c.path == call.path and c.scope == call.scope and c.number < call.number and touches_gpu(c)
+            for c in scripts.calls.of_file(call.path)
+            if c.scope == call.scope and c.number < call.number and touches_gpu(c)
         ]
         sure = [c for c in earlier if set(c.guards) <= set(call.guards)]
         if sure:

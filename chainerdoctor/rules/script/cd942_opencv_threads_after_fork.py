@@ -24,8 +24,8 @@ def opencv_threads_after_fork(snapshot: Snapshot) -> Iterator[Finding]:
     """
     scripts = scripts_of(snapshot)
     for call in once_a_file(scripts.of("chainer", "MultiprocessIterator")):
-        reached = scripts.reach(call.path)
-        uses = [c for c in scripts.calls if c.path in reached and c.names[0].startswith("cv2.")]
+        reached = sorted(scripts.reach(call.path))
+        uses = [c for path in reached for c in scripts.calls.of_file(path) if c.names[0].startswith("cv2.")]
         if uses and not any(leaf_of(c.names[0]) == "setNumThreads" for c in uses):
             yield at(
                 call,

@@ -36,7 +36,7 @@ def losses_kept(snapshot: Snapshot) -> Iterator[Finding]:
         here = [c for c in scripts.methods("backward", "unchain_backward", "unchain") if same_place(c, kept)]
         named = [c for c in here if c.receiver.calls and c.receiver == kept.origin]
         # Whoever calls backward on the sum needs its graph.
-        summed = [c for c in scripts.methods("backward") if c.path == kept.path and c.said == kept.holder]
+        summed = [c for c in scripts.methods("backward").of_file(kept.path) if c.said == kept.holder]
         backward = [c for c in named if leaf_of(c.names[0]) == "backward" and c.loops and c.loops[-1] == kept.loop]
         cut = [c for c in here if leaf_of(c.names[0]) != "backward"]
         # A list of losses is often there to be summed and differentiated later, which cannot be told from here.

@@ -24,7 +24,7 @@ def workspace_size_too_late(snapshot: Snapshot) -> Iterator[Finding]:
     """
     scripts = scripts_of(snapshot)
     for call in scripts.of("chainer", "set_max_workspace_size"):
-        runs = [c for c in scripts.methods("run", "update") if c.path == call.path and c.scope == call.scope]
+        runs = [c for c in scripts.methods("run", "update").of_file(call.path) if c.scope == call.scope]
         late = [c for c in runs if c.number < call.number and c.names[0].startswith("chainer.")]
         if late or call.loops:
             yield at(
