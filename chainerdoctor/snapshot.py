@@ -222,13 +222,17 @@ def from_json(raw: Any) -> Snapshot:
 
 @contextlib.contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """For reading and judging: both make many objects and no cycles, and looking for cycles takes half of the time."""
+    """For reading and judging: both make many objects and no cycles, and looking for cycles takes half of the time.
+
+    What was made stays out of later collections too (``gc.freeze``), or the first one would look through all of it.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
+            gc.freeze()
             gc.enable()
 
 
