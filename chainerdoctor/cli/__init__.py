@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pkgutil
 from typing import List, Optional
@@ -12,6 +13,9 @@ from chainerdoctor import __version__
 
 #: Files of this package that are not commands.
 _NOT_COMMANDS = frozenset({"options", "settings", "progress"})
+
+#: Commands in whose process a person's program runs: signals are that program's affair.
+_RUNS_PROGRAMS = frozenset({"run"})
 
 
 class LazyGroup(click.Group):
@@ -43,6 +47,22 @@ class LazyGroup(click.Group):
             raise error
 
 
+def end_in_order_when_terminated() -> None:
+    """SIGTERM (a scheduler's, ``timeout``'s) ends a command as Ctrl-C does: what it started is ended with it.
+
+    Left as it is where the signal is ignored or the caller has a handler of its own, and outside the main thread, where
+    Python allows no handler.
+    """
+    import signal
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    with contextlib.suppress(ValueError):
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, leave)
+
+
 _EPILOG = """\b
 Examples:
   chainerdoctor check-cluster -n 2          check this machine with two ranks
@@ -65,6 +85,8 @@ def main(ctx: click.Context, config: Optional[str]) -> None:
     """
     from chainerdoctor.cli.settings import default_map
 
+    if ctx.invoked_subcommand not in _RUNS_PROGRAMS:
+        end_in_order_when_terminated()
     assert isinstance(ctx.command, LazyGroup)
     invoked = ctx.command.get_command(ctx, ctx.invoked_subcommand) if ctx.invoked_subcommand else None
     if invoked is not None:

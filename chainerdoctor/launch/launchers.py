@@ -36,6 +36,10 @@ def plan(launcher: str, ranks: Optional[int], hosts: Tuple[Slots, ...], timeout_
     except HostsError as error:
         raise LaunchError(str(error)) from None
     agent = (sys.executable, "-m", "chainerdoctor.launch.agent", "--deadline", f"{timeout_s:g}")
+    if chosen in ("mpiexec", "local") and not placed and (ranks or 1) > _most_here():
+        raise LaunchError(
+            f"-n {ranks}: at most {_most_here()} ranks are started on this machine; name the others with --hosts"
+        )
     if chosen == "mpiexec":
         return _by_mpiexec(agent, ranks or sum(p.slots for p in placed) or 1, placed)
     if chosen == "slurm":
@@ -49,6 +53,11 @@ def plan(launcher: str, ranks: Optional[int], hosts: Tuple[Slots, ...], timeout_
             "--launcher local starts ranks on this machine only; leave --hosts out or take another launcher"
         )
     return _local(agent, ranks or 1)
+
+
+def _most_here() -> int:
+    """Ranks that one machine is asked to run: a slip of the finger (-n 100000) must not bring it down."""
+    return max(256, 32 * (os.cpu_count() or 1))
 
 
 def _auto(hosts: Tuple[Slots, ...]) -> str:

@@ -19,7 +19,7 @@ from typing import Dict, Iterable, Iterator, List, Optional
 from chainerdoctor.codec import fact_from_json, fact_to_json
 from chainerdoctor.facts import CRASHED, DENIED, ERROR, TIMEOUT, Fact, Missing
 from chainerdoctor.host import Host
-from chainerdoctor.launch.witness import end_at
+from chainerdoctor.launch.witness import die_with, end_at
 from chainerdoctor.probes import Probe, Unseen
 from chainerdoctor.snapshot import Sighting
 
@@ -70,10 +70,12 @@ def _start(probe: Probe, host: Host, left_s: float) -> _Child:
     sys.stdout.flush()
     sys.stderr.flush()
     at_s, began_s = time.time(), time.monotonic()
+    agent = os.getpid()
     pid = os.fork()
     if pid == 0:
         # From here on nothing may return into the agent's code.
         try:
+            die_with(agent)
             os.setpgid(0, 0)
             null = os.open(os.devnull, os.O_RDWR)
             os.dup2(null, 0)

@@ -6,6 +6,7 @@ rank, and drops what they still print, as soon as a process of its own ends with
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import signal
@@ -18,6 +19,8 @@ from chainerdoctor.launch.frames import frames
 _MESSAGE = 999_999
 
 
+#: From linux/prctl.h.
+_PR_SET_PDEATHSIG = 1
 #: Exit status by which the agent asks its witness to stay.
 _STAY = 7
 
@@ -31,9 +34,11 @@ def witnessed(agent: Callable[[], bool], rank: int, until_s: float) -> int:
     # Hydra tells ranks by SIGUSR1 that another one has ended, on a busy machine even when that one ended well. MPI has a
     # handler for it; this process and the agent would die of it.
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
+            die_with(parent)
             end_at(until_s)
             os._exit(0 if agent() else _STAY)
         finally:
@@ -59,6 +64,16 @@ def end_at(until_s: float) -> None:
     """End this process by then, even while it is stuck in a library's call: SIGALRM's default action does it."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, max(0.05, until_s - time.monotonic()))
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel end this process when the one that forked it ends, however that happens.
+
+    A launcher that is interrupted kills its own child only; an MPI_Init in a process below it would spin on alone.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:  # it ended before the kernel was asked
+        os._exit(1)
 
 
 def _wait_until_nobody_reads(handle: int, until_s: float) -> None:

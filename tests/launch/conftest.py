@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Dict, List, Optional, Set
+from typing import Callable, Dict, List, Optional, Set
 
 import pytest
 
@@ -85,7 +85,11 @@ def check_cluster(tmp_path: Path):
     mark = f"CHAINERDOCTOR_TEST={tmp_path}"
 
     def run(
-        python: str, *arguments: str, env: Optional[Dict[str, str]] = None, prefix: Optional[List[str]] = None
+        python: str,
+        *arguments: str,
+        env: Optional[Dict[str, str]] = None,
+        prefix: Optional[List[str]] = None,
+        meanwhile: Optional[Callable[["subprocess.Popen[str]", Callable[[], Set[str]]], None]] = None,
     ) -> "subprocess.CompletedProcess[str]":
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("PMI_", "OMPI_", "SLURM_", "NCCL_"))}
         # The MPI beside the interpreter has to be found, not one of the machine.
@@ -94,7 +98,13 @@ def check_cluster(tmp_path: Path):
         clean[name] = value
         clean.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **(env or {}))
         command = [*(prefix or []), python, "-m", "chainerdoctor", "check-cluster", *arguments]
-        return subprocess.run(command, env=clean, cwd=tmp_path, capture_output=True, text=True, timeout=180)
+        if meanwhile is None:
+            return subprocess.run(command, env=clean, cwd=tmp_path, capture_output=True, text=True, timeout=180)
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, env=clean, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as process:
+            meanwhile(process, lambda: running(mark))
+            out, err = process.communicate(timeout=180)
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
 
     yield run
     until = time.monotonic() + 5

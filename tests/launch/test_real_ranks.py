@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import sys
 import time
 from pathlib import Path
@@ -145,3 +146,27 @@ def test_one_rank_and_more_ranks_than_cores(check_cluster, count: int) -> None:
     checked = {pair["label"]: pair["value"] for pair in report(done)["checked"]}
     assert checked["looked at"].startswith(f"{count} rank")
     assert set(found(done)) <= EXPECTED, found(done)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_interrupted_in_the_middle_nothing_is_left(mpi_python, check_cluster, faulty, number) -> None:
+    """One rank sleeps for an hour; the fixture then sees that no process of this run is left."""
+
+    def interrupt(process, running) -> None:
+        until = time.monotonic() + 60
+        while len(running()) < 4 and time.monotonic() < until:  # the command, its launcher and ranks
+            time.sleep(0.1)
+        time.sleep(1)
+        process.send_signal(number)
+
+    done = check_cluster(mpi_python, "-n", "3", "--timeout", "60", env=faulty("sleep", 2), meanwhile=interrupt)
+    # Click turns Ctrl-C into 1; newer ones end by the signal itself, as shells expect.
+    assert done.returncode in {signal.SIGINT: (1, -signal.SIGINT), signal.SIGTERM: (128 + signal.SIGTERM,)}[number]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_slip_of_the_finger_is_refused(check_cluster) -> None:
+    done = check_cluster(sys.executable, "-n", "100000")
+    assert done.returncode == 2
+    assert "ranks are started on this machine" in done.stderr
+    assert done.stderr.count("\n") <= 4  # usage, hint, an empty line, the error
