@@ -34,7 +34,7 @@ class Library(NamedTuple):
     versions: Tuple[Tuple[str, str], ...] = ()
 
 
-_SHARED = ("scenario.c", "board.c")
+_SHARED = ("plan.c", "scenario.c", "board.c")
 
 _CUDA_VERSIONS = (
     ("libcudart.so.12", "cuda*"),

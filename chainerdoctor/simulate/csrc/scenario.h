@@ -123,6 +123,9 @@ struct scenario {
 /* The scenario of this process, read once; NULL (and one line on stderr, once) if there is none or it cannot be read. */
 const struct scenario *sim_scenario(void);
 
+/* Read a plan into zeroed memory; 0, or -1 after one line on stderr. */
+int sim_read_plan(const char *path, struct scenario *into);
+
 /* Seconds since t = 0. */
 double sim_now_s(void);
 
