@@ -39,6 +39,7 @@ def checkup(
     baseline: Optional[str],
     script: Optional[str],
     timeout_s: float,
+    active: bool,
     select: Tuple[str, ...],
     ignore: Tuple[str, ...],
     progress: Optional[Progress] = None,
@@ -52,7 +53,7 @@ def checkup(
     if saved:
         seen: Optional[Snapshot] = snapshots.merge((snapshots.load(path) for path in saved), command=COMMAND)
     else:
-        seen = _look(ranks, _hosts(hosts, hostfile), launcher, script, timeout_s, progress)
+        seen = _look(ranks, _hosts(hosts, hostfile), launcher, script, timeout_s, active, progress)
     if seen is None:
         return None
     if expected is not None:
@@ -74,13 +75,14 @@ def _look(
     launcher: str,
     script: Optional[str],
     timeout_s: float,
+    active: bool,
     progress: Optional[Progress],
 ) -> Optional[Snapshot]:
     if script is not None:
         # Agents inherit it through the launcher; there is no other way in that every launcher has.
         os.environ["CHAINERDOCTOR_SCRIPT"] = os.path.abspath(script)
     if ranks is None and not hosts and launcher == "auto":
-        joined = gather_as_rank(timeout_s, COMMAND)
+        joined = gather_as_rank(timeout_s, COMMAND, active)
         if joined is not None:
             return joined.snapshot
-    return gather(plan(launcher, ranks, hosts, timeout_s), timeout_s, COMMAND, progress)
+    return gather(plan(launcher, ranks, hosts, timeout_s, active), timeout_s, COMMAND, progress)

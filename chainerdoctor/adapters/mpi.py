@@ -61,18 +61,6 @@ def _mapped_libmpi() -> Optional[str]:
     return None
 
 
-def world() -> MpiWorld:
-    """Initialise MPI as mpi4py does by default, read the world, and finalise.
-
-    Raises:
-        ImportError: no mpi4py or no MPI library.
-        RuntimeError: the same, from mpi4py's wheels.
-    """
-    told, finalise = join_world()
-    finalise()
-    return told
-
-
 def join_world() -> Tuple[MpiWorld, Callable[[], None]]:
     """Initialise MPI in this thread (level multiple, mpi4py's default); the world, and the call that finalises.
 

@@ -34,6 +34,9 @@ Examples:
 @click.option("--baseline", metavar="FILE", help="A healthy snapshot to compare with.")
 @click.option("--script", metavar="TRAIN.PY", help="The script to be run: is it the same file on all ranks?")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=1), default=60, show_default=True, help="Seconds.")
+@click.option(
+    "--active/--no-active", default=True, help="Also compute and copy a little on each device [default: active]."
+)
 @click.option("--save", metavar="FILE", help="Also save the snapshot, to be judged again later.")
 @click.argument("more_files", nargs=-1, metavar="[FILE…]")
 @report_options
@@ -46,14 +49,16 @@ def command(
     baseline: Optional[str],
     script: Optional[str],
     timeout_s: float,
+    active: bool,
     save: Optional[str],
     more_files: Tuple[str, ...],
     report_options: ReportOptions,
 ) -> None:
     """Look at every rank and node, and judge what was seen.
 
-    Nothing is changed, and the ranks need neither a working MPI nor a shared file system: each hands in what it sees
-    through the launcher's output, and silence is reported.
+    Nothing is changed. Every GPU (without one, the CPU) computes, copies and sums for a second or two, and the results
+    are checked; --no-active leaves that out. The ranks need neither a working MPI nor a shared file system: each hands
+    in what it sees through the launcher's output, and silence is reported.
     """
     from chainerdoctor.checkup import checkup
     from chainerdoctor.cli.options import deliver, usage_errors, write_file
@@ -71,6 +76,7 @@ def command(
             baseline=baseline,
             script=script,
             timeout_s=timeout_s,
+            active=active,
             select=report_options.select,
             ignore=report_options.ignore,
             progress=progress,

@@ -1,6 +1,6 @@
 """What runs on every rank: run the probes, hand in what they saw as frames on standard output. Standard library only.
 
-Started as ``python -m chainerdoctor.launch.agent --deadline S``. It ends by itself at the deadline, whatever hangs: a
+Started as ``python -m chainerdoctor.launch.agent --deadline S [--passive]``. It ends by itself at the deadline, whatever hangs: a
 launcher that was killed must not leave agents behind on other machines.
 """
 
@@ -20,32 +20,37 @@ from chainerdoctor.launch.frames import frames
 from chainerdoctor.launch.identity import identity
 from chainerdoctor.launch.shelter import run_probes
 from chainerdoctor.launch.witness import witnessed
-from chainerdoctor.probes import NODE, Probe, all_probes
+from chainerdoctor.probes import LOOK, NODE, WORK, WORLD, Probe, all_probes
 from chainerdoctor.snapshot import sighting_to_json
 
 Send = Callable[[Dict[str, Any]], None]
 
 
 def look(
-    host: Host, told: Optional[LaunchedAs], send: Send, until_s: float, waves: Tuple[bool, ...] = (False, True)
+    host: Host,
+    told: Optional[LaunchedAs],
+    send: Send,
+    until_s: float,
+    waves: Tuple[int, ...] = (LOOK, WORK, WORLD),
+    active: bool = True,
 ) -> bool:
     """Say hello, then run every probe that this process is responsible for and send each one's sightings as it ends.
 
     Probes of the node are run by one rank of the node (local rank 0, or everybody where the launcher tells no local
-    rank). ``waves`` are values of ``Probe.last``: probes that could disturb the launcher come after all others have
-    been handed in. All ends by ``until_s`` on the monotonic clock. The result says whether those ended well.
+    rank). ``waves`` are those of the probes, one after the other; ``active`` checks also compute something. All ends by
+    ``until_s`` on the monotonic clock. The result says whether the probes of the last wave ended well.
     """
     leads = told is None or told.local_rank in (None, 0)
     rank = None if told is None else told.rank
     node = socket.gethostname()
     send({"hello": {"node": node, "boot": _boot(host), "size": 1 if told is None else told.size}})
-    mine = [probe for probe in all_probes() if leads or probe.scope != NODE]
+    mine = [probe for probe in all_probes(active) if leads or probe.scope != NODE]
     clean = True
     for wave in waves:
-        probes: List[Probe] = [probe for probe in mine if probe.last is wave]
+        probes: List[Probe] = [probe for probe in mine if probe.wave == wave]
         for sightings in run_probes(probes, host, node, rank, until_s):
             send({"sightings": [sighting_to_json(seen) for seen in sightings]})
-            if wave and any(isinstance(seen.fact, Missing) and seen.fact.blind for seen in sightings):
+            if wave == WORLD and any(isinstance(seen.fact, Missing) and seen.fact.blind for seen in sightings):
                 clean = False
     return clean
 
@@ -54,6 +59,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     """Entry point of the agent."""
     parser = argparse.ArgumentParser(prog="chainerdoctor.launch.agent")
     parser.add_argument("--deadline", type=float, required=True, help="end by then, in seconds from now")
+    parser.add_argument("--passive", action="store_true", help="look only, compute nothing")
     options = parser.parse_args(arguments)
     began_s = time.monotonic()
     host = LiveHost()
@@ -63,7 +69,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     def agent() -> bool:
         sender = Sender(rank, _write)
         # What hangs has to be told before the end: the last part of the time is for handing in.
-        clean = look(host, told, sender.send, began_s + options.deadline - min(3.0, options.deadline / 4))
+        end_s = began_s + options.deadline - min(3.0, options.deadline / 4)
+        clean = look(host, told, sender.send, end_s, active=not options.passive)
         sender.send({"final": True})
         # The second copy goes backwards: what cut one frame is unlikely to cut the same one again.
         _write(sender.sent[::-1])

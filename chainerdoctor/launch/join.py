@@ -20,22 +20,28 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Deque, Mapping, Optional
+from typing import IO, Deque, List, Mapping, Optional, Tuple
 
 from chainerdoctor.adapters import mpi
 from chainerdoctor.codec import fact_from_json, fact_to_json
 from chainerdoctor.facts import ABSENT, CRASHED, TIMEOUT, Fact, Missing
-from chainerdoctor.facts.mpi import LaunchedAs, LauncherOutcome
+from chainerdoctor.facts.mpi import LaunchedAs, LauncherOutcome, MpiWorld
 from chainerdoctor.host import LiveHost
 from chainerdoctor.launch.agent import Sender, look
 from chainerdoctor.launch.collect import Gathering
 from chainerdoctor.launch.identity import identity
 from chainerdoctor.launch.shelter import end_through_c
 from chainerdoctor.launch.witness import end_at
+from chainerdoctor.probes import LOOK, WORK
+from chainerdoctor.probes.workloads import count_gpus
 from chainerdoctor.snapshot import Sighting, Snapshot, sighting_to_json
+from chainerdoctor.workloads.collectives import BETWEEN_RANKS, between_ranks
 
 #: Variables that are the same on all ranks of a job and differ between jobs.
 _JOB_VARIABLES = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri", "SLURM_JOB_ID", "SLURM_STEP_ID")
+
+#: First byte of the child's records.
+_FACT, _NO_MORE_FACTS, _SHARD = b"f", b"e", b"s"
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Joined:
     snapshot: Optional[Snapshot]
 
 
-def gather_as_rank(timeout_s: float, command: str) -> Optional[Joined]:
+def gather_as_rank(timeout_s: float, command: str, active: bool = True) -> Optional[Joined]:
     """Take part as one of a launcher's ranks; ``None`` if no launcher started this process, or started it alone."""
     told = identity(os.environ)
     if told is None or told.size < 2:
@@ -54,13 +60,14 @@ def gather_as_rank(timeout_s: float, command: str) -> Optional[Joined]:
     until_s = began_s + timeout_s
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # as in witness.py
     sender = Sender(told.rank, lambda lines: None)
-    look(LiveHost(), told, sender.send, until_s - min(3.0, timeout_s / 4), waves=(False,))
-    exchange = _Exchange(told, until_s)
+    look(LiveHost(), told, sender.send, until_s - min(3.0, timeout_s / 4), (LOOK, WORK), active)
+    exchange = _Exchange(told, until_s, active)
     exchange.start()
     # What MPI says of itself is part of the report; it has until shortly before the end to say it.
     exchange.ready.wait(max(0.0, until_s - time.monotonic() - min(2.0, timeout_s / 4)))
-    seen = Sighting(os.uname().nodename, told.rank, "mpi_world", time.time(), time.monotonic() - began_s, exchange.fact)
-    sender.send({"sightings": [sighting_to_json(seen)]})
+    took_s = time.monotonic() - began_s
+    seen = [Sighting(os.uname().nodename, told.rank, "mpi_world", time.time(), took_s, f) for f in exchange.facts()]
+    sender.send({"sightings": [sighting_to_json(each) for each in seen]})
     sender.send({"final": True})
     shard = b"".join(sender.sent)
     folder = _meeting_folder(os.environ)
@@ -99,7 +106,7 @@ class _Exchange(threading.Thread):
     of the others. This thread reads them. The child gets this rank's own shard through another pipe.
     """
 
-    def __init__(self, told: LaunchedAs, until_s: float) -> None:
+    def __init__(self, told: LaunchedAs, until_s: float, active: bool) -> None:
         super().__init__(daemon=True)
         self._told = told
         self._until_s = until_s
@@ -111,29 +118,45 @@ class _Exchange(threading.Thread):
                 os.close(self._records)
                 os.close(self._shard_write)
                 end_at(until_s + 5.0)
-                _exchange_by_mpi(told, until_s, shard_read, records_write)
+                _exchange_by_mpi(told, until_s, shard_read, records_write, active)
                 end_through_c()
             finally:
                 os._exit(0)
         os.close(records_write)
         os.close(shard_read)
-        #: Set once ``fact`` is what MPI said (or how it died).
+        #: Set once MPI and the work between the ranks have said all that they will.
         self.ready = threading.Event()
-        self.fact: Fact = Missing("mpi_world", TIMEOUT, "MPI_Init did not return", ("MpiWorld",))
+        self._facts: List[Fact] = []
+        self._kinds: Tuple[str, ...] = tuple(kind.__name__ for kind in (MpiWorld, *(BETWEEN_RANKS if active else ())))
+        self._ended = False
         #: Shards that came by MPI (rank 0), or one word for this rank's own that has gone.
         self.arrived: Deque[bytes] = deque()
 
     def run(self) -> None:
         """Read the child's records until it ends."""
         with os.fdopen(self._records, "rb") as records:
-            first = _read_record(records)
-            if first is None:
-                self.fact = Missing("mpi_world", CRASHED, "MPI_Init ended the process", ("MpiWorld",))
-            else:
-                self.fact = fact_from_json(json.loads(first))
-            self.ready.set()
-            for shard in iter(lambda: _read_record(records), None):
-                self.arrived.append(shard)
+            for record in iter(lambda: _read_record(records), None):
+                if record[:1] == _FACT:
+                    self._facts.append(fact_from_json(json.loads(record[1:])))
+                elif record[:1] == _NO_MORE_FACTS:
+                    self._ended = True
+                    self.ready.set()
+                else:
+                    self.arrived.append(record[1:])
+        self.ready.set()
+
+    def facts(self) -> Tuple[Fact, ...]:
+        """What was said so far, and what is missing of it if the child hangs or has died."""
+        told = tuple(self._facts)
+        if self._ended:
+            return told
+        unseen = tuple(kind for kind in self._kinds if kind not in {fact.kind for fact in told})
+        reason, detail = (
+            (CRASHED, "MPI_Init ended the process") if self.ready.is_set() else (TIMEOUT, "MPI_Init did not return")
+        )
+        if told:
+            detail = "the process ended" if self.ready.is_set() else "the work between the ranks did not end"
+        return (*told, Missing("mpi_world", reason, detail, unseen))
 
     def post(self, shard: bytes) -> None:
         """Give the child this rank's shard to send."""
@@ -156,7 +179,7 @@ class _Exchange(threading.Thread):
         os.waitpid(self._pid, 0)
 
 
-def _exchange_by_mpi(told: LaunchedAs, until_s: float, shard_read: int, records_write: int) -> None:
+def _exchange_by_mpi(told: LaunchedAs, until_s: float, shard_read: int, records_write: int, active: bool) -> None:
     """The child's part. Its standard output goes nowhere: the report must stay alone on rank 0's."""
     null = os.open(os.devnull, os.O_RDWR)
     for handle in (0, 1, 2):
@@ -166,10 +189,14 @@ def _exchange_by_mpi(told: LaunchedAs, until_s: float, shard_read: int, records_
             world, finalise = mpi.join_world()
         except Exception as error:
             detail = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            missing = Missing("mpi_world", ABSENT, detail, ("MpiWorld",))
-            _write_record(records, json.dumps(fact_to_json(missing)).encode())
+            _write_fact(records, Missing("mpi_world", ABSENT, detail, (MpiWorld.__name__,)))
+            _write_record(records, _NO_MORE_FACTS)
             return
-        _write_record(records, json.dumps(fact_to_json(world)).encode())
+        _write_fact(records, world)
+        if active and world.size == told.size:
+            for fact in between_ranks(told.local_rank, count_gpus()):
+                _write_fact(records, fact)
+        _write_record(records, _NO_MORE_FACTS)
 
         def stopped() -> bool:
             return time.monotonic() > until_s
@@ -177,12 +204,16 @@ def _exchange_by_mpi(told: LaunchedAs, until_s: float, shard_read: int, records_
         # Where MPI's world is not the launcher's there is nobody to talk to; files have to do.
         if world.size == told.size:
             if told.rank == 0:
-                mpi.receive_shards(lambda shard: _write_record(records, shard), stopped)
+                mpi.receive_shards(lambda shard: _write_record(records, _SHARD + shard), stopped)
             else:
                 with os.fdopen(shard_read, "rb") as pipe:
                     if mpi.send_shard(pipe.read(), stopped):
-                        _write_record(records, b"sent")
+                        _write_record(records, _SHARD)
         finalise()
+
+
+def _write_fact(stream: IO[bytes], fact: Fact) -> None:
+    _write_record(stream, _FACT + json.dumps(fact_to_json(fact)).encode())
 
 
 def _write_record(stream: IO[bytes], content: bytes) -> None:

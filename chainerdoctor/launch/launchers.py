@@ -19,8 +19,10 @@ from chainerdoctor.launch.hosts import HostsError, Slots, place
 LAUNCHERS = ("auto", "local", "mpiexec", "slurm", "ssh")
 
 
-def plan(launcher: str, ranks: Optional[int], hosts: Tuple[Slots, ...], timeout_s: float) -> Launch:
-    """Decide how to start the agents.
+def plan(
+    launcher: str, ranks: Optional[int], hosts: Tuple[Slots, ...], timeout_s: float, active: bool = True
+) -> Launch:
+    """Decide how to start the agents; ``active`` ones also compute something.
 
     ``auto`` takes srun inside a Slurm allocation, else mpiexec where one is found, else ssh where hosts are named,
     else plain processes.
@@ -35,7 +37,9 @@ def plan(launcher: str, ranks: Optional[int], hosts: Tuple[Slots, ...], timeout_
         placed = place(hosts, ranks) if hosts else ()
     except HostsError as error:
         raise LaunchError(str(error)) from None
-    agent = (sys.executable, "-m", "chainerdoctor.launch.agent", "--deadline", f"{timeout_s:g}")
+    agent: Tuple[str, ...] = (sys.executable, "-m", "chainerdoctor.launch.agent", "--deadline", f"{timeout_s:g}")
+    if not active:
+        agent = (*agent, "--passive")
     if chosen in ("mpiexec", "local") and not placed and (ranks or 1) > _most_here():
         raise LaunchError(
             f"-n {ranks}: at most {_most_here()} ranks are started on this machine; name the others with --hosts"

@@ -20,7 +20,7 @@ from chainerdoctor.codec import fact_from_json, fact_to_json
 from chainerdoctor.facts import CRASHED, DENIED, ERROR, TIMEOUT, Fact, Missing
 from chainerdoctor.host import Host
 from chainerdoctor.launch.witness import die_with, end_at
-from chainerdoctor.probes import Probe, Unseen
+from chainerdoctor.probes import WORLD, Probe, Unseen
 from chainerdoctor.snapshot import Sighting
 
 #: A probe that floods its pipe is stopped here; real ones give some kilobytes.
@@ -89,7 +89,7 @@ def _start(probe: Probe, host: Host, left_s: float) -> _Child:
             with os.fdopen(facts_write, "wb", buffering=0) as out:
                 for raw in _see(probe, host):
                     out.write(json.dumps(raw).encode() + b"\n")
-            if probe.last:
+            if probe.wave == WORLD:
                 end_through_c()
         finally:
             os._exit(0)
@@ -162,7 +162,7 @@ def _finish(child: _Child, node: str, rank: Optional[int], now: float) -> List[S
     unseen = tuple(kind.kind for kind in probe.yields if kind.kind not in seen)
     if isinstance(ended, list):
         facts.append(Missing(probe.name, ended[0], ended[1], unseen))
-    elif ended is None and probe.last and status != _CLEAN:
+    elif ended is None and probe.wave == WORLD and status != _CLEAN:
         # The launcher was not told that this rank has finalised: the agent must not simply leave.
         how = status or "it did not end after its last word"
         facts.append(Missing(probe.name, TIMEOUT if status is None else CRASHED, how, ("a clean end",)))
@@ -187,7 +187,7 @@ def _end(child: _Child) -> Optional[str]:
     killed = False
     # After its last word a child may still have to tell the launcher that it has finalised, which takes its time on a
     # busy machine; an MPI that is killed before that takes all other ranks with it.
-    patience_s = child.began_s + child.deadline_s - time.monotonic() if child.probe.last else 0.0
+    patience_s = child.began_s + child.deadline_s - time.monotonic() if child.probe.wave == WORLD else 0.0
     deadline = time.monotonic() + max(1.0, patience_s)
     while True:
         pid, status = os.waitpid(child.pid, os.WNOHANG)

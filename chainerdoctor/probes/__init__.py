@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from dataclasses import dataclass
-from typing import Callable, Iterator, Tuple, Type
+from typing import Callable, Iterator, List, Tuple, Type
 
 from chainerdoctor.facts import Fact
 from chainerdoctor.host import Host
@@ -19,13 +19,23 @@ from chainerdoctor.host import Host
 NODE = "node"
 RANK = "rank"
 
+#: Waves: what only looks; what computes on the devices, and so would be seen by the first; what could disturb the
+#: launcher (MPI_Init), after everything else has been handed in.
+LOOK, WORK, WORLD = range(3)
+
+#: When a probe runs: in every check, only in one that also computes, only in one that does not.
+ALWAYS = "always"
+ACTIVE = "active"
+PASSIVE = "passive"
+
 
 @dataclass(frozen=True)
 class Probe:
     """One source of facts.
 
-    ``yields`` are the kinds that it can give; when it fails, these are what is missing. ``last`` marks a probe that
-    could disturb the launcher (MPI_Init) and so runs when everything else has been handed in.
+    ``yields`` are the kinds that it can give; when it fails, these are what is missing. ``wave`` orders probes, and those
+    of one wave run at once. ``when`` says whether it is part of a check that computes something (ACTIVE), of one that only
+    looks (PASSIVE), or of both.
     """
 
     name: str
@@ -33,7 +43,8 @@ class Probe:
     deadline_s: float
     yields: Tuple[Type[Fact], ...]
     see: Callable[[Host], Iterator[Fact]]
-    last: bool = False
+    wave: int = LOOK
+    when: str = ALWAYS
 
 
 class Unseen(Exception):
@@ -48,9 +59,9 @@ class Unseen(Exception):
         self.detail = detail
 
 
-def all_probes() -> Tuple[Probe, ...]:
-    """Every probe of this package, in the order of file names."""
-    found = []
+def all_probes(active: bool = True) -> Tuple[Probe, ...]:
+    """Every probe of this package that belongs to a check of this kind, in the order of file names."""
+    found: List[Probe] = []
     for module in pkgutil.iter_modules(__path__):
         found += list(getattr(importlib.import_module(f"{__name__}.{module.name}"), "PROBES", ()))
-    return tuple(found)
+    return tuple(probe for probe in found if probe.when in (ALWAYS, ACTIVE if active else PASSIVE))

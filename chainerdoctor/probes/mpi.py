@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Callable, Iterator
 
 from chainerdoctor.adapters import mpi, mpiexec
 from chainerdoctor.facts import ABSENT, Fact
 from chainerdoctor.facts.mpi import LaunchedAs, Mpiexec, MpiLibrary, MpiWorld
 from chainerdoctor.host import Host
 from chainerdoctor.launch.identity import identity
-from chainerdoctor.probes import NODE, RANK, Probe, Unseen
+from chainerdoctor.probes import ACTIVE, NODE, PASSIVE, RANK, WORLD, Probe, Unseen
+from chainerdoctor.probes.workloads import count_gpus
+from chainerdoctor.workloads.collectives import BETWEEN_RANKS, between_ranks
 
 
 def launchers(host: Host) -> Iterator[Fact]:
@@ -41,13 +43,28 @@ def launched_as(host: Host) -> Iterator[Fact]:
 
 def world(host: Host) -> Iterator[Fact]:
     """Rank and size as MPI says after MPI_Init; only where a launcher that speaks to MPI started this rank."""
+    return _in_world(host, lambda: iter(()))
+
+
+def working_world(host: Host) -> Iterator[Fact]:
+    """The same, and what short computations between the ranks give."""
+    told = identity(host.environ)
+    return _in_world(host, lambda: between_ranks(None if told is None else told.local_rank, count_gpus()))
+
+
+def _in_world(host: Host, work: Callable[[], Iterator[Fact]]) -> Iterator[Fact]:
     told = identity(host.environ)
     if told is None or told.launcher in ("local", "ssh"):
         raise Unseen(ABSENT, "ranks were started without MPI")
     try:
-        yield mpi.world()
+        world, finalise = mpi.join_world()
     except (ImportError, RuntimeError) as error:
         raise Unseen(ABSENT, f"{type(error).__name__}: {str(error).splitlines()[0]}") from None
+    yield world
+    # Where each process is a world of its own there is nothing between them.
+    if world.size == told.size:
+        yield from work()
+    finalise()
 
 
 PROBES = (
@@ -55,5 +72,6 @@ PROBES = (
     Probe("mpi_library", RANK, 20.0, (MpiLibrary,), library),
     Probe("launched_as", RANK, 5.0, (LaunchedAs,), launched_as),
     # MPI_Init waits for every rank of the job, so its deadline covers the slowest of them.
-    Probe("mpi_world", RANK, 20.0, (MpiWorld,), world, last=True),
+    Probe("mpi_world", RANK, 20.0, (MpiWorld,), world, wave=WORLD, when=PASSIVE),
+    Probe("mpi_world", RANK, 50.0, (MpiWorld, *BETWEEN_RANKS), working_world, wave=WORLD, when=ACTIVE),
 )

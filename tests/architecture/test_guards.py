@@ -69,9 +69,7 @@ def test_third_party_libraries_are_imported_by_adapters_only(path: Path) -> None
             assert name not in imported(path, top_level_only=True), f"{path} imports {name} when it is itself imported"
 
 
-@pytest.mark.parametrize(
-    "path", [*MODULES, *sorted(PACKAGE.rglob("*.c"))], ids=lambda p: str(p.relative_to(PACKAGE))
-)
+@pytest.mark.parametrize("path", [*MODULES, *sorted(PACKAGE.rglob("*.c"))], ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_modules_stay_small(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").count("\n")
     assert lines <= 400, f"{lines} lines"
