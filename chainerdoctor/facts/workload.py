@@ -32,7 +32,8 @@ class GpuAllocation(Fact):
 class GpuProduct(Fact):
     """A product of two float32 matrices (``order`` × ``order``) of small integers, whose sums float32 holds exactly.
 
-    ``wrong`` elements of the result differ from the CPU's; ``gflops`` is 2·order³ operations over the best time.
+    ``wrong`` rows of the result fail Freivalds' check (a random vector, float64, on the CPU), which finds every row with
+    a single wrong element; ``gflops`` is 2·order³ operations over the best time.
     """
 
     index: int

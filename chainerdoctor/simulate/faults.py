@@ -70,6 +70,7 @@ class CallFault:
     at: int = 0
     error: int = 0
     crash: int = 0
+    flip: int = 0
     delay_s: float = 0.0
     block_s: float = 0.0
 
@@ -132,14 +133,14 @@ class Faults:
                 fault.error = parse_error(value, _errors_of(fault.call))
             elif key == "at":
                 fault.at = _positive(value)
-            elif key == "crash":
-                fault.crash = choice(value, _YES_NO, "answer")
+            elif key in ("crash", "flip"):
+                setattr(fault, key, choice(value, _YES_NO, "answer"))
             elif key == "block":
                 fault.block_s = math.inf if value == "forever" else parse_time_s(value)
             else:
                 setattr(fault, f"{key}_s", parse_time_s(value))
 
-        return Setter(("error", "from", "at", "delay", "block", "crash"), put)
+        return Setter(("error", "from", "at", "delay", "block", "crash", "flip"), put)
 
     def _rank(self, ranks: Sequence[int]) -> Setter:
         chosen = [self.ranks.setdefault(rank, RankFault()) for rank in ranks]
@@ -174,7 +175,7 @@ class Faults:
         """The statements for csrc/scenario.c."""
         for c in self.calls:
             times = f"{c.delay_s:.17g} {c.block_s:.17g}"
-            yield f"fault {c.call} {c.gpu} {c.rank} {c.from_s:.17g} {c.at} {c.error} {c.crash} {times}"
+            yield f"fault {c.call} {c.gpu} {c.rank} {c.from_s:.17g} {c.at} {c.error} {c.crash} {times} {c.flip}"
         for rank, r in sorted(self.ranks.items()):
             fail = f"{r.fail_at} {r.fail_with}"
             yield f"rank {rank} {r.version} {r.absent} {r.delay_s:.17g} {fail} {r.flip_at} {r.flip_element} {r.flip_bit}"

@@ -34,6 +34,7 @@ is about some of its parts. ``*`` sections apply first, wherever they stand; the
     delay = 200us                        # the call takes so much longer
     block = forever                      # or a time
     crash = yes                          # the process dies of SIGSEGV
+    flip = yes                           # one bit of what it writes is wrong (copies and products of CUDA)
 
     [rank 2]                             # NCCL; operations are counted from 1 in each communicator
     joins = no                           # never joins: the others wait for it

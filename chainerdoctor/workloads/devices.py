@@ -27,12 +27,15 @@ from chainerdoctor.facts.workload import (
     GpuWorkloadFailed,
 )
 
-#: Order of the matrices: a product of 2·10⁹ operations, a millisecond on a card of today.
-ORDER = 1024
-#: Bytes of a copy: long enough for the full speed of PCIe, short enough for a card with little memory left.
-COPY_BYTES = 32 * 2**20
+#: Orders of the matrices that are tried until a product takes long enough to tell a card's speed from a launch's.
+ORDERS = (512, 2048, 4096)
+LONG_ENOUGH_S = 0.002
+#: Bytes of a copy: a third of a millisecond at the least on PCIe, and short beside the time slices of a busy CPU.
+COPY_BYTES = 8 * 2**20
 ALLOCATION_BYTES = 256 * 2**20
-REPEATS = 5
+#: The best of so many repeats counts, or of those that fit into so many seconds.
+REPEATS = 25
+REPEAT_S = 0.3
 
 
 #: Exit code for "there is nothing to do the steps with"; the reason is the last line on standard error.
@@ -90,7 +93,7 @@ def _device(index: int) -> Iterator[Tuple[str, Callable[[], Fact]]]:
         pinned_back = _pinned_like(numpy.zeros_like(host))
 
         def copy(direction: str, target: Any, source: Any, result: Callable[[], Any]) -> GpuCopy:
-            best_s = _best_s(lambda: _copy(target, source), cupy.cuda.get_current_stream().synchronize)
+            best_s = _best_s(lambda: _copy(target, source), _wait)
             wrong = int((result() != host).sum())
             return GpuCopy(index, direction, host.size, wrong, host.size / best_s / 1e9)
 
@@ -122,16 +125,26 @@ def _multiply(index: int) -> GpuProduct:
     import cupy
     import numpy
 
-    order = ORDER
     # Entries of −2…2: sums stay below 2²⁴ in size, so that float32 (and TF32's products) are exact in any order.
     rng = numpy.random.RandomState(1 + index)
-    left = rng.randint(-2, 3, (order, order)).astype(numpy.float32)
-    right = rng.randint(-2, 3, (order, order)).astype(numpy.float32)
-    a, b = cupy.asarray(left), cupy.asarray(right)
-    result = cupy.empty((order, order), dtype=numpy.float32)
-    best_s = _best_s(lambda: cupy.dot(a, b, out=result), cupy.cuda.get_current_stream().synchronize)
-    wrong = int((cupy.asnumpy(result) != left @ right).sum())
+    for order in ORDERS:
+        left = rng.randint(-2, 3, (order, order)).astype(numpy.float32)
+        right = rng.randint(-2, 3, (order, order)).astype(numpy.float32)
+        a, b = cupy.asarray(left), cupy.asarray(right)
+        result = cupy.empty((order, order), dtype=numpy.float32)
+        best_s = _best_s(lambda a=a, b=b, result=result: cupy.dot(a, b, out=result), _wait)  # type: ignore[misc]
+        # Freivalds: C·r against A·(B·r), in float64, which holds these numbers exactly; the CPU need not multiply.
+        vector = rng.randint(1, 1000, order).astype(numpy.float64)
+        wrong = int((cupy.asnumpy(result) @ vector != left @ (right @ vector)).sum())
+        if wrong or best_s > LONG_ENOUGH_S:
+            break
     return GpuProduct(index, order, wrong, 2 * order**3 / best_s / 1e9)
+
+
+def _wait() -> None:
+    import cupy
+
+    cupy.cuda.get_current_stream().synchronize()
 
 
 def _peer_copy(index: int, other: int) -> GpuPeerCopy:
@@ -185,12 +198,14 @@ def _copy(target: Any, source: Any) -> None:
 def _best_s(run: Callable[[], Any], wait: Callable[[], None]) -> float:
     run()  # warm-up: libraries load, clocks rise
     wait()
-    best_s = float("inf")
+    best_s, until_s = float("inf"), time.perf_counter() + REPEAT_S
     for _ in range(REPEATS):
         began_s = time.perf_counter()
         run()
         wait()
         best_s = min(best_s, time.perf_counter() - began_s)
+        if began_s > until_s:
+            break
     return best_s
 
 

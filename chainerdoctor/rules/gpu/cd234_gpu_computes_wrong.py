@@ -22,7 +22,7 @@ def gpu_computes_wrong(snapshot: Snapshot) -> Iterator[Finding]:
     """
     yield from per_node(
         snapshot.all(GpuProduct),
-        lambda fact: (f"wrong elements of {fact.order}×{fact.order}", f"{fact.wrong:,}", "0") if fact.wrong else None,
+        lambda fact: (f"wrong rows of {fact.order:,}", f"{fact.wrong:,}", "0") if fact.wrong else None,
         "the GPU computes wrong results",
         "Take GPU {gpus} out of use and run dcgmi diag -r 3 -i {gpus}; replace the card if that fails too.",
     )

@@ -205,21 +205,22 @@ static int read_pair(char **rest)
     return 0;
 }
 
-/* fault CALL GPU RANK FROM AT ERROR CRASH DELAY BLOCK */
+/* fault CALL GPU RANK FROM AT ERROR CRASH DELAY BLOCK FLIP */
 static int read_fault(char **rest)
 {
     char *call = word(rest);
-    long gpu, rank, error, crash;
+    long gpu, rank, error, crash, flip;
     struct sim_fault fault = {.seen = 0};
     if (!call || strlen(call) >= sizeof fault.call || take_long(rest, &gpu) || take_long(rest, &rank) ||
         take_double(rest, &fault.from) || take_long(rest, &fault.at) || take_long(rest, &error) || take_long(rest, &crash) ||
-        take_double(rest, &fault.delay_s) || take_double(rest, &fault.block_s))
+        take_double(rest, &fault.delay_s) || take_double(rest, &fault.block_s) || take_long(rest, &flip))
         return -1;
     strcpy(fault.call, call);
     fault.gpu = (int)gpu;
     fault.rank = (int)rank;
     fault.error = (int)error;
     fault.crash = (int)crash;
+    fault.flip = (int)flip;
     struct sim_fault *more = realloc(plan->fault, (size_t)(plan->faults + 1) * sizeof *more);
     if (!more)
         return -1;

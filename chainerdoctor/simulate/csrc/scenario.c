@@ -126,8 +126,17 @@ static int matches(const char *pattern, const char *call)
     return !strcmp(pattern, call);
 }
 
+static __thread int flip;
+
+void sim_spoil(void *written, size_t bytes)
+{
+    if (flip && bytes)
+        ((unsigned char *)written)[bytes / 2] ^= 1;
+}
+
 int sim_fault(const char *call, int gpu, int rank)
 {
+    flip = 0;
     const struct scenario *here = sim_scenario();
     if (!here || !here->faults)
         return 0;
@@ -145,6 +154,7 @@ int sim_fault(const char *call, int gpu, int rank)
             spend_s(fault->delay_s);
         if (fault->block_s > 0)
             sleep_s(fault->block_s);
+        flip |= fault->flip;
         if (fault->crash)
             raise(SIGSEGV);
         if (fault->error && !code)

@@ -96,6 +96,7 @@ struct sim_fault {
     long at;        /* the n-th matching call only, counted from 1 in each process; 0: every one */
     int error;      /* 0: none */
     int crash;      /* die by SIGSEGV */
+    int flip;       /* one bit of what the call writes is wrong */
     double delay_s; /* busy for so long first */
     double block_s; /* sleep for so long first; infinite: for ever */
     long seen;
@@ -137,6 +138,9 @@ uint64_t sim_value_of_others(const struct sim_gpu *gpu, enum sim_number key);
 
 /* Run the faults of a call: delays, blocks, crashes here; returns the error code to give, or 0. gpu, rank: -1 for none. */
 int sim_fault(const char *call, int gpu, int rank);
+
+/* Flip one bit in the middle of what a call wrote, if a fault of the last sim_fault in this thread says so. */
+void sim_spoil(void *written, size_t bytes);
 
 /* Whether the GPU has fallen off the bus. */
 int sim_lost(const struct sim_gpu *gpu);

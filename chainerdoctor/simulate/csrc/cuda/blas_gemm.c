@@ -74,6 +74,7 @@ enum { ROWS = 256, DEPTH = 64 }; /* a ROWS x DEPTH piece of A stays in the secon
         pack_##letter(opb, k, n, b, ldb, alpha, q);                                                             \
         product_##letter(m, n, k, p, q, c, ldc);                                                                \
         free(p);                                                                                                \
+        sim_spoil(c, sizeof *c);                                                                                \
         return BLAS_OK;                                                                                         \
     }
 BLAS_TYPES(PRODUCT)

@@ -192,6 +192,7 @@ static int copy(void *to, const void *from, size_t size)
     if (size && (!to || !from))
         return CUDA_INVALID_VALUE;
     memmove(to, from, size);
+    sim_spoil(to, size);
     return CUDA_OK;
 }
 SIM_EXPORT int cudaMemcpy(void *to, const void *from, size_t size, int kind)
