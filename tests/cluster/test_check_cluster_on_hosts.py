@@ -15,13 +15,18 @@ ROOT = Path(__file__).resolve().parents[2]
 HEALTHY = "gpus = 2\n[gpu *]\nmemory_used = 300MiB\n"
 
 
-def check(made, *arguments):
+#: Hosts of the rig share their kernel's memory, which MPICH would use between them.
+NETWORK = {"FI_PROVIDER": "tcp", "MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"}
+
+
+def check(made, *arguments, launcher="ssh"):
     """Run check-cluster on the head over all nodes: (report, seconds)."""
     began_s = time.monotonic()
+    path = f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/bin"
     done = made.run(
         "head", sys.executable, "-m", "chainerdoctor", "check-cluster", "--hosts", ",".join(made.nodes),
-        "--launcher", "ssh", "--format", "json", *arguments,
-        timeout=180, environ={"PYTHONPATH": str(ROOT)},
+        "--launcher", launcher, "--format", "json", *arguments,
+        timeout=180, environ={"PYTHONPATH": str(ROOT), "PATH": path, **NETWORK},
     )  # fmt: skip
     assert done.returncode in (0, 1, 3), done.stderr
     return json.loads(done.stdout), time.monotonic() - began_s
@@ -86,4 +91,23 @@ def test_twenty_healthy_runs_yield_nothing(cluster):
     with cluster({}) as made:
         for _ in range(20):
             report, _ = check(made, *SELECT)
+            assert found(report) == {}
+
+
+#: Those, and what is measured and summed between the nodes.
+BETWEEN = ("--select", "CD0,CD102,CD2,CD3,CD412")
+
+
+def test_a_node_behind_a_slow_link_is_named(cluster):
+    """50 Mbit/s for one node; the others share a virtual switch that carries hundreds of times more."""
+    with cluster({}) as made:
+        made.limit_rate("node3", 50)
+        report, _ = check(made, *BETWEEN, launcher="mpiexec")
+    assert found(report) == {"CD327": ["node3"]}
+
+
+def test_twenty_healthy_runs_over_mpi_yield_nothing(cluster):
+    with cluster({}) as made:
+        for _ in range(20):
+            report, _ = check(made, *BETWEEN, launcher="mpiexec")
             assert found(report) == {}
