@@ -19,14 +19,14 @@ HEALTHY = "gpus = 2\n[gpu *]\nmemory_used = 300MiB\n"
 NETWORK = {"FI_PROVIDER": "tcp", "MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"}
 
 
-def check(made, *arguments, launcher="ssh"):
+def check(made, *arguments, launcher="ssh", environ=None):
     """Run check-cluster on the head over all nodes: (report, seconds)."""
     began_s = time.monotonic()
     path = f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/bin"
     done = made.run(
         "head", sys.executable, "-m", "chainerdoctor", "check-cluster", "--hosts", ",".join(made.nodes),
         "--launcher", launcher, "--format", "json", *arguments,
-        timeout=180, environ={"PYTHONPATH": str(ROOT), "PATH": path, **NETWORK},
+        timeout=180, environ={"PYTHONPATH": str(ROOT), "PATH": path, **NETWORK, **(environ or {})},
     )  # fmt: skip
     assert done.returncode in (0, 1, 3), done.stderr
     return json.loads(done.stdout), time.monotonic() - began_s
@@ -79,11 +79,34 @@ def test_each_fault_is_found_on_its_node_and_nothing_else(cluster):
     assert found(report) == {"CD001": ["node4"], "CD102": ["node3"], "CD201": ["node2"]}
 
 
-def test_another_nccl_on_one_node(cluster):
+#: Those, and what is measured and summed between the nodes; without the speeds of GPUs, since the simulated ones of
+#: four hosts copy and compute on this machine's few cores.
+BETWEEN = ("--select", "CD0,CD102,CD2,CD3,CD412", "--ignore", "CD236,CD237,CD238,CD239")
+
+
+@pytest.fixture
+def with_cupy():
     if importlib.util.find_spec("cupy") is None:
-        pytest.skip("another NCCL: CuPy is not installed in this Python (tests/simulate/packages/environments.sh)")
+        pytest.skip("NCCL between hosts: this Python has no CuPy (run with tests/simulate/packages/environments.sh's)")
+
+
+def test_nccl_of_all_hosts_meets_and_sums(cluster, with_cupy):
+    with cluster({}, libraries=("nvml", "nccl", "cuda")) as made:
+        report, _ = check(made, *BETWEEN, launcher="mpiexec", environ={"NCCL_SOCKET_IFNAME": "eth0"})
+    assert found(report) == {}
+    status = {verdict["code"]: verdict["status"] for verdict in report["verdicts"]}
+    assert {status[code] for code in ("CD324", "CD325", "CD326", "CD327")} == {"passed"}
+
+
+def test_nccl_that_waits_at_the_loopback_address_is_found_from_every_other_host(cluster, with_cupy):
+    with cluster({}, libraries=("nvml", "nccl", "cuda")) as made:
+        report, _ = check(made, "--select", "CD324", launcher="mpiexec", environ={"NCCL_SOCKET_IFNAME": "lo"})
+    assert found(report) == {"CD324": ["node2/rank 1", "node3/rank 2", "node4/rank 3"]}
+
+
+def test_another_nccl_on_one_node(cluster, with_cupy):
     with cluster({"node3": "nccl_version = 21805\n" + HEALTHY}, libraries=("nvml", "nccl", "cuda")) as made:
-        report, _ = check(made, *SELECT)
+        report, _ = check(made, *BETWEEN)
     assert found(report) == {"CD306": ["node3/rank 2"]}
 
 
@@ -92,10 +115,6 @@ def test_twenty_healthy_runs_yield_nothing(cluster):
         for _ in range(20):
             report, _ = check(made, *SELECT)
             assert found(report) == {}
-
-
-#: Those, and what is measured and summed between the nodes.
-BETWEEN = ("--select", "CD0,CD102,CD2,CD3,CD412")
 
 
 def test_a_node_behind_a_slow_link_is_named(cluster):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from chainerdoctor.facts.gpu import GpuPcie
 from chainerdoctor.facts.workload import FROM_PINNED, TO_PINNED, GpuCopy
-from chainerdoctor.findings import Finding, Severity
+from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.rules.gpu.devices import per_node
+from chainerdoctor.rules.gpu.devices import device_list
 from chainerdoctor.snapshot import Snapshot
 from chainerdoctor.tables.links import PCIE_LANE_GBS
 
@@ -36,15 +36,20 @@ def host_copy_below_link(snapshot: Snapshot) -> Iterator[Finding]:
         lane = PCIE_LANE_GBS.get(link.generation_max)
         return None if lane is None else lane * link.width
 
+    slow: Dict[str, List[Tuple[int, str, float, float]]] = {}
     for seen in snapshot.all(GpuCopy):
         fact = seen.fact
         expected = expected_gbs(seen.node, fact) if fact.direction in (FROM_PINNED, TO_PINNED) else None
-        if expected is None or fact.bandwidth_gbs >= SHARE * expected:
-            continue
-        told: Tuple[str, str, str] = (fact.direction, f"{fact.bandwidth_gbs:.1f} GB/s", f"up to {expected:.1f} GB/s")
-        yield from per_node(
-            [seen],
-            lambda _, told=told: told,  # type: ignore[misc]
-            "pinned copies are far below the PCIe link's rate",
-            "Bind the rank to the processor of GPU {gpus} and check its link with lspci -vv while it is busy.",
+        if expected is not None and fact.bandwidth_gbs < SHARE * expected:
+            slow.setdefault(seen.node, []).append((fact.index, fact.direction, fact.bandwidth_gbs, expected))
+    for node, found in slow.items():
+        numbers = ",".join(dict.fromkeys(str(index) for index, *_ in sorted(found)))
+        yield Finding(
+            where=f"{node}/{device_list(index for index, *_ in found)}",
+            message="pinned copies are far below the PCIe link's rate",
+            remedy=f"Bind the rank to the processor of GPU {numbers} and check its link with lspci -vv while it is busy.",
+            evidence=tuple(
+                Evidence(f"GPU {index}: {direction}", f"{own:.1f} GB/s", f"up to {expected:.1f} GB/s")
+                for index, direction, own, expected in sorted(found)[:8]
+            ),
         )
