@@ -6,12 +6,14 @@ that blocks costs its patience once, whatever the number of devices, and loses t
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
 from functools import partial
 from typing import Callable, Iterator, Tuple, Type
 
 from chainerdoctor.adapters.nvml import Device, Nvml, open_nvml
 from chainerdoctor.adapters.nvml_readings import Refusal
-from chainerdoctor.facts import ERROR, TIMEOUT, Fact, Missing
+from chainerdoctor.facts import ABSENT, ERROR, TIMEOUT, UNSUPPORTED, Fact, Missing
 from chainerdoctor.facts.fabric import GpuPair, NvLink, NvSwitchFabric
 from chainerdoctor.facts.gpu import (
     Gpu,
@@ -27,11 +29,13 @@ from chainerdoctor.facts.gpu import (
 from chainerdoctor.host import Host
 from chainerdoctor.probes import NODE, Probe, Unseen
 from chainerdoctor.probes.gpu_asking import Asker, Questions
+from chainerdoctor.probes.gpu_smi import facts_of
 
 #: Seconds that a stage may take on one device. Real cards answer all of it in well under one.
 PATIENCE_S = 3.0
 #: Seconds for NVML to start: without persistence mode the driver is loaded then, about a second for each card.
 START_PATIENCE_S = 10.0
+_SMI_PATIENCE_S = 10.0
 
 
 def gpus(host: Host) -> Iterator[Fact]:
@@ -40,7 +44,8 @@ def gpus(host: Host) -> Iterator[Fact]:
     nvml = questions.one("nvmlInit", open_nvml, START_PATIENCE_S)
     if isinstance(nvml, Refusal):
         prefix = "" if nvml.call.startswith("import") else "NVML: "
-        raise Unseen(nvml.reason, f"{prefix}{nvml.detail}")
+        yield from _by_nvidia_smi(host, nvml.reason, f"{prefix}{nvml.detail}")
+        return
     driver = questions.one("nvmlSystemGetDriverVersion", lambda: _driver(nvml))
     if isinstance(driver, Refusal):
         raise Unseen(driver.reason if driver.reason == TIMEOUT else ERROR, f"NVML: {driver.detail} ({driver.call})")
@@ -60,6 +65,23 @@ def gpus(host: Host) -> Iterator[Fact]:
         yield GpuLost(index, refusal.call, refusal.detail)
     yield from (Missing("gpus", *why, kinds) for why, kinds in questions.refusals())
     # NVML is not shut down: that could block, too, and the process ends here.
+
+
+def _by_nvidia_smi(host: Host, reason: str, detail: str) -> Iterator[Fact]:
+    """Where NVML cannot be loaded the program beside the driver may still answer; a driver that hangs would hang it, too.
+
+    Raises:
+        Unseen: it does not answer either; with NVML's reason, which is the first one.
+    """
+    said: list[Fact] = []
+    if reason == ABSENT:
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            said = list(facts_of(host.run(["nvidia-smi", "-q"], _SMI_PATIENCE_S).out))
+    if not said:
+        raise Unseen(reason, detail)
+    yield from said
+    kinds = tuple(kind.__name__ for kind in _YIELDS if kind not in {type(fact) for fact in said})
+    yield Missing("gpus", UNSUPPORTED, f"{detail}; nvidia-smi -q was read instead", kinds)
 
 
 def _driver(nvml: Nvml) -> GpuDriver | Refusal:
