@@ -1,7 +1,8 @@
 """Xid numbers of the NVIDIA driver: what they are called and what NVIDIA says to do at once.
 
 Source: docs.nvidia.com/deploy/xid-errors (the Xid catalog, columns "Description" and "Resolution Bucket (Immediate
-Action)"), as of 2025. Numbers that the catalog calls unused are left out: to a reader they are unknown.
+Action)"), as of 2025. Numbers that the catalog calls unused, and those whose row could not be read again, are left out:
+to a reader they are unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ XIDS: Dict[int, Tuple[str, str]] = {
     25: ("invalid or illegal push buffer stream", APPLICATION),
     31: ("GPU memory page fault", APPLICATION),
     32: ("invalid or corrupted push buffer stream", APPLICATION),
-    38: ("driver firmware error", SUPPORT),
     43: ("GPU stopped processing", CONSEQUENCE),
     45: ("preemptive cleanup after an earlier error", CONSEQUENCE),
     46: ("GPU stopped processing", RESET),
@@ -34,7 +34,6 @@ XIDS: Dict[int, Tuple[str, str]] = {
     62: ("internal micro-controller halt", RESET),
     63: ("memory row remapping recorded", CONSEQUENCE),
     64: ("memory row remapping failed", RESET),
-    69: ("graphics engine class error", APPLICATION),
     74: ("NVLink error", LINK),
     79: ("GPU has fallen off the bus", RESTART),
     92: ("high rate of single-bit ECC errors", CONSEQUENCE),
@@ -44,9 +43,6 @@ XIDS: Dict[int, Tuple[str, str]] = {
     110: ("security fault", RESET),
     119: ("GSP firmware does not answer", RESET),
     120: ("GSP firmware error", RESET),
-    121: ("chip-to-chip link error", CONSEQUENCE),
-    122: ("access to the info ROM failed", SUPPORT),
-    123: ("power management unit error", RESET),
     136: ("link training failed", RESET),
     137: ("NVLink access by the program refused", APPLICATION),
     140: ("unrecovered ECC error", RESET),
