@@ -1,8 +1,12 @@
 """Shared test set-up: where the project's files lie."""
 
+import signal
 from pathlib import Path
 
 import pytest
+
+# A shell's background job ignores Ctrl-C, and so would every process that the tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"

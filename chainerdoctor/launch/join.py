@@ -33,7 +33,7 @@ from chainerdoctor.launch.identity import identity
 from chainerdoctor.launch.shelter import end_through_c
 from chainerdoctor.launch.witness import end_at
 from chainerdoctor.probes import LOOK, WORK
-from chainerdoctor.probes.workloads import count_gpus
+from chainerdoctor.probes.workloads import count_gpus, why_no_nccl
 from chainerdoctor.snapshot import Sighting, Snapshot, sighting_to_json
 from chainerdoctor.workloads.collectives import BETWEEN_RANKS, between_ranks
 
@@ -112,13 +112,15 @@ class _Exchange(threading.Thread):
         self._until_s = until_s
         self._records, records_write = os.pipe()
         shard_read, self._shard_write = os.pipe()
+        # Before the fork and MPI_Init: processes are not to be started after it.
+        known = (count_gpus(), why_no_nccl(LiveHost())) if active else (0, "")
         self._pid = os.fork()
         if self._pid == 0:
             try:
                 os.close(self._records)
                 os.close(self._shard_write)
                 end_at(until_s + 5.0)
-                _exchange_by_mpi(told, until_s, shard_read, records_write, active)
+                _exchange_by_mpi(told, until_s, shard_read, records_write, active, known)
                 end_through_c()
             finally:
                 os._exit(0)
@@ -179,7 +181,9 @@ class _Exchange(threading.Thread):
         os.waitpid(self._pid, 0)
 
 
-def _exchange_by_mpi(told: LaunchedAs, until_s: float, shard_read: int, records_write: int, active: bool) -> None:
+def _exchange_by_mpi(
+    told: LaunchedAs, until_s: float, shard_read: int, records_write: int, active: bool, known: Tuple[int, str]
+) -> None:
     """The child's part. Its standard output goes nowhere: the report must stay alone on rank 0's."""
     null = os.open(os.devnull, os.O_RDWR)
     for handle in (0, 1, 2):
@@ -194,7 +198,7 @@ def _exchange_by_mpi(told: LaunchedAs, until_s: float, shard_read: int, records_
             return
         _write_fact(records, world)
         if active and world.size == told.size:
-            for fact in between_ranks(told.local_rank, count_gpus()):
+            for fact in between_ranks(told.local_rank, *known):
                 _write_fact(records, fact)
         _write_record(records, _NO_MORE_FACTS)
 

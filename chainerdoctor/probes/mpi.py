@@ -10,7 +10,7 @@ from chainerdoctor.facts.mpi import LaunchedAs, Mpiexec, MpiLibrary, MpiWorld
 from chainerdoctor.host import Host
 from chainerdoctor.launch.identity import identity
 from chainerdoctor.probes import ACTIVE, NODE, PASSIVE, RANK, WORLD, Probe, Unseen
-from chainerdoctor.probes.workloads import count_gpus
+from chainerdoctor.probes.workloads import count_gpus, why_no_nccl
 from chainerdoctor.workloads.collectives import BETWEEN_RANKS, between_ranks
 
 
@@ -49,7 +49,9 @@ def world(host: Host) -> Iterator[Fact]:
 def working_world(host: Host) -> Iterator[Fact]:
     """The same, and what short computations between the ranks give."""
     told = identity(host.environ)
-    return _in_world(host, lambda: between_ranks(None if told is None else told.local_rank, count_gpus()))
+    # Before MPI_Init: processes are not to be started after it.
+    gpus, why = count_gpus(), why_no_nccl(host)
+    return _in_world(host, lambda: between_ranks(None if told is None else told.local_rank, gpus, why))
 
 
 def _in_world(host: Host, work: Callable[[], Iterator[Fact]]) -> Iterator[Fact]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import signal
+import subprocess
+import sys
 import time
 from typing import Iterator
 
@@ -19,6 +23,7 @@ _DEADLINE_S = 45.0
 #: Pairs of devices that are tried; all of those of a machine with eight.
 _MOST_PAIRS = 56
 _NVML_PATIENCE_S = 10.0
+_IMPORT_PATIENCE_S = 15.0
 
 
 def count_gpus() -> int:
@@ -28,6 +33,22 @@ def count_gpus() -> int:
         return 0
     count = Questions(_NVML_PATIENCE_S).one("nvmlDeviceGetCount", nvml.device_count)
     return 0 if isinstance(count, Refusal) else count
+
+
+def why_no_nccl(host: Host) -> str:
+    """Empty if CuPy's NCCL module can be imported here, else the reason. Asked in a process of its own: a broken CuPy
+    that crashes must not take MPI's process, and with it all ranks, down."""
+    if importlib.util.find_spec("cupy") is None:
+        return "CuPy is not installed"
+    try:
+        ran = host.run((sys.executable, "-c", "from cupy.cuda import nccl; nccl.get_version()"), _IMPORT_PATIENCE_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"CuPy's NCCL: {type(error).__name__}"
+    if ran.status == 0:
+        return ""
+    if ran.status < 0:
+        return f"CuPy's NCCL: importing it ends the process by {signal.Signals(-ran.status).name}"
+    return f"CuPy's NCCL: {(ran.err.strip().splitlines() or ['no reason given'])[-1][:200]}"
 
 
 def devices(host: Host) -> Iterator[Fact]:

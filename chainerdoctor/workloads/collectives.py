@@ -35,14 +35,15 @@ CONNECT_PATIENCE_S = 3.0
 _NCCL_FLOAT32, _NCCL_SUM = 7, 0
 
 
-def between_ranks(local_rank: Optional[int], gpus: int) -> Iterator[Fact]:
-    """Facts of this rank. ``gpus`` are the devices that this node has, 0 for none; MPI has to be initialised."""
+def between_ranks(local_rank: Optional[int], gpus: int, why_no_nccl: str) -> Iterator[Fact]:
+    """Facts of this rank. MPI has to be initialised. ``gpus`` are the devices that this node has, 0 for none;
+    ``why_no_nccl`` is empty where CuPy's NCCL can be imported without harm."""
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
     yield mpi_allreduce(MPI, world)
     yield from node_links(MPI, world)
-    yield from nccl(MPI, world, local_rank, gpus)
+    yield from nccl(MPI, world, local_rank, gpus, why_no_nccl)
 
 
 def mpi_allreduce(MPI: Any, world: Any) -> MpiAllreduce:  # noqa: N803  (the module's own name)
@@ -108,11 +109,11 @@ def rounds(players: List[int]) -> Iterator[List[Tuple[int, int]]]:
         seats = [seats[0], seats[-1], *seats[1:-1]]
 
 
-def nccl(MPI: Any, world: Any, local_rank: Optional[int], gpus: int) -> Iterator[Fact]:  # noqa: N803
+def nccl(MPI: Any, world: Any, local_rank: Optional[int], gpus: int, why: str) -> Iterator[Fact]:  # noqa: N803
     """Bootstrap reachability (needs no GPU), then a communicator and a sum where every rank has a device."""
     rank, size = world.Get_rank(), world.Get_size()
     reach, all_reduce = (NcclReach.__name__,), (NcclAllreduce.__name__,)
-    library, why = _nccl_of_cupy()
+    library, why = (None, why) if why else _nccl_of_cupy()
     if not all(world.allgather(library is not None)):
         detail = why or "a rank has no NCCL in its CuPy"
         yield Missing("nccl_workload", ABSENT, detail, (*reach, *all_reduce))
