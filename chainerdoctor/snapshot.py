@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import hashlib
 import json
@@ -81,12 +82,12 @@ class Snapshot:
         """Whether a fact of this kind was seen at all."""
         return kind in self._by_kind
 
-    @property
+    @functools.cached_property
     def nodes(self) -> Tuple[str, ...]:
         """Names of the nodes, in the order in which they first appear (a rank that said nothing has no node)."""
         return tuple(dict.fromkeys(s.node for s in self.sightings if s.node))
 
-    @property
+    @functools.cached_property
     def ranks(self) -> Tuple[int, ...]:
         """Ranks that said anything, sorted."""
         return tuple(sorted({s.rank for s in self.sightings if s.rank is not None}))

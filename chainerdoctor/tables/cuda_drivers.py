@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Dict, Optional, Tuple
 
@@ -96,6 +97,7 @@ FAMILY_FLOORS: Tuple[FamilyFloor, ...] = (
 )
 
 
+@functools.lru_cache(maxsize=4096)
 def version_key(version: str) -> Tuple[int, ...]:
     """A dotted version as numbers, for comparing: ``"550.54.14"`` → ``(550, 54, 14)``.
 
@@ -105,6 +107,7 @@ def version_key(version: str) -> Tuple[int, ...]:
     return tuple(int(part) for part in version.strip().split("."))
 
 
+@functools.lru_cache(maxsize=4096)
 def toolkits() -> Tuple[str, ...]:
     """Every toolkit in the table, oldest first (``"9.0"`` … ``"13.2"``)."""
     seen: Dict[str, None] = {}

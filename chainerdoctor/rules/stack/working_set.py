@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Optional, Set, Tuple
 
@@ -25,6 +26,7 @@ _WHEELS = {
 }
 
 
+@functools.lru_cache(maxsize=4096)
 def version_tuple(text: str) -> Tuple[int, ...]:
     """The leading numbers of a version: ``1.23.5rc1`` → (1, 23, 5)."""
     return tuple(int(part) for part in re.findall(r"\d+", re.split(r"[^0-9.]", text, maxsplit=1)[0]))
