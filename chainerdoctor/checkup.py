@@ -14,7 +14,7 @@ from chainerdoctor.judging import report_on
 from chainerdoctor.launch.collect import Progress, gather
 from chainerdoctor.launch.hosts import Slots, parse_hostfile, parse_hosts
 from chainerdoctor.launch.join import gather_as_rank
-from chainerdoctor.launch.launchers import plan
+from chainerdoctor.launch.launchers import agent_command, plan
 from chainerdoctor.rules import all_rules, selected
 from chainerdoctor.snapshot import Snapshot
 
@@ -53,7 +53,7 @@ def checkup(
     if saved:
         seen: Optional[Snapshot] = snapshots.merge((snapshots.load(path) for path in saved), command=COMMAND)
     else:
-        seen = _look(ranks, _hosts(hosts, hostfile), launcher, script, timeout_s, active, progress)
+        seen = _look(ranks, hosts_of(hosts, hostfile), launcher, script, timeout_s, active, progress)
     if seen is None:
         return None
     if expected is not None:
@@ -61,7 +61,7 @@ def checkup(
     return Checkup(seen, report_on(seen, selected(all_rules(), select, ignore), COMMAND))
 
 
-def _hosts(hosts: Optional[str], hostfile: Optional[str]) -> Tuple[Slots, ...]:
+def hosts_of(hosts: Optional[str], hostfile: Optional[str]) -> Tuple[Slots, ...]:
     if hosts is not None:
         return parse_hosts(hosts)
     if hostfile is not None:
@@ -85,4 +85,4 @@ def _look(
         joined = gather_as_rank(timeout_s, COMMAND, active)
         if joined is not None:
             return joined.snapshot
-    return gather(plan(launcher, ranks, hosts, timeout_s, active), timeout_s, COMMAND, progress)
+    return gather(plan(launcher, ranks, hosts, agent_command(timeout_s, active)), timeout_s, COMMAND, progress)

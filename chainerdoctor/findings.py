@@ -82,10 +82,20 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Table:
+    """Measurements for people and machines; ``rows`` hold as many texts as there are ``columns``, numbers as text."""
+
+    title: str
+    columns: Tuple[str, ...]
+    rows: Tuple[Tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """All verdicts about one snapshot, and what a reader needs to place them.
 
-    ``checked`` are (label, value) pairs that say what was looked at ("2 ranks on 1 node"), for people.
+    ``checked`` are (label, value) pairs that say what was looked at ("2 ranks on 1 node"), for people. ``tables`` and
+    ``pictures`` hold what was measured, where a command measures.
     """
 
     tool: str
@@ -95,6 +105,9 @@ class Report:
     verdicts: Tuple[Verdict, ...]
     checked: Tuple[Tuple[str, str], ...] = ()
     notes: Tuple[str, ...] = field(default=())
+    tables: Tuple[Table, ...] = field(default=())
+    #: Pictures in text, such as a curve; lines of at most 78 characters.
+    pictures: Tuple[str, ...] = field(default=())
 
     def found(self) -> Tuple[Verdict, ...]:
         """Verdicts with findings, the worst first, then by code."""

@@ -25,11 +25,11 @@ def command(ranks: int, launcher: str, timeout_s: float, active: bool, redact: b
     from chainerdoctor.cli.options import usage_errors, write_file, write_text
     from chainerdoctor.cli.progress import rank_progress
     from chainerdoctor.launch.collect import gather
-    from chainerdoctor.launch.launchers import plan
+    from chainerdoctor.launch.launchers import agent_command, plan
     from chainerdoctor.redaction import redacted
 
     with usage_errors(), rank_progress() as progress:
-        seen = gather(plan(launcher, ranks, (), timeout_s, active), timeout_s, "snapshot", progress)
+        seen = gather(plan(launcher, ranks, (), agent_command(timeout_s, active)), timeout_s, "snapshot", progress)
     text = (redacted(seen) if redact else seen).dumps()
     if output in (None, "-"):
         write_text(text)

@@ -87,6 +87,8 @@ class Gathering:
         self._began_at_s = began_at_s
         self._reader = FrameReader()
         self._shards: Dict[int, _Shard] = {}
+        #: What rank 0 said last of its progress, (done, of how many).
+        self.progress: Optional[Tuple[int, int]] = None
 
     def feed(self, data: bytes, now_s: float) -> None:
         """Take what arrived; ``now_s`` is seconds since the epoch on this machine."""
@@ -110,6 +112,9 @@ class Gathering:
                 shard.sightings.append(sighting_from_json(raw))
             except CodecError:
                 shard.malformed += 1
+        told = content.get("progress")
+        if isinstance(told, list) and len(told) == 2 and all(isinstance(each, int) for each in told):
+            self.progress = (told[0], told[1])
         shard.final = shard.final or content.get("final") is True
         if isinstance(content.get("died"), str):
             shard.died = content["died"]
@@ -250,7 +255,7 @@ def _pump(
                 assert stream is not None
                 os.set_blocking(stream.fileno(), False)
                 selector.register(stream, selectors.EVENT_READ, stream is process.stdout)
-        shown = -1
+        shown = (-1, 0)
         while selector.get_map():
             now_s = time.monotonic()
             if now_s >= until_s:
@@ -266,9 +271,10 @@ def _pump(
                 else:
                     words += data
                     del words[:-16384]
-            if progress is not None and gathering.complete != shown:
-                shown = gathering.complete
-                progress(shown, ranks)
+            told = gathering.progress or (gathering.complete, ranks)
+            if progress is not None and told != shown:
+                shown = told
+                progress(*told)
             if gathering.complete == ranks:
                 until_s = min(until_s, now_s + _GRACE_S)
 

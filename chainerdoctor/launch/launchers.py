@@ -19,10 +19,14 @@ from chainerdoctor.launch.hosts import HostsError, Slots, place
 LAUNCHERS = ("auto", "local", "mpiexec", "slurm", "ssh")
 
 
-def plan(
-    launcher: str, ranks: Optional[int], hosts: Tuple[Slots, ...], timeout_s: float, active: bool = True
-) -> Launch:
-    """Decide how to start the agents; ``active`` ones also compute something.
+def agent_command(timeout_s: float, active: bool = True) -> Tuple[str, ...]:
+    """The agent's command line; ``active`` ones also compute something."""
+    command = (sys.executable, "-m", "chainerdoctor.launch.agent", "--deadline", f"{timeout_s:g}")
+    return command if active else (*command, "--passive")
+
+
+def plan(launcher: str, ranks: Optional[int], hosts: Tuple[Slots, ...], agent: Tuple[str, ...]) -> Launch:
+    """Decide how to start ``agent``, the command of each rank.
 
     ``auto`` takes srun inside a Slurm allocation, else mpiexec where one is found, else ssh where hosts are named,
     else plain processes.
@@ -37,9 +41,6 @@ def plan(
         placed = place(hosts, ranks) if hosts else ()
     except HostsError as error:
         raise LaunchError(str(error)) from None
-    agent: Tuple[str, ...] = (sys.executable, "-m", "chainerdoctor.launch.agent", "--deadline", f"{timeout_s:g}")
-    if not active:
-        agent = (*agent, "--passive")
     if chosen in ("mpiexec", "local") and not placed and (ranks or 1) > _most_here():
         raise LaunchError(
             f"-n {ranks}: at most {_most_here()} ranks are started on this machine; name the others with --hosts"

@@ -17,8 +17,8 @@ def as_json(report: Report) -> str:
 
 
 def report_to_json(report: Report) -> Dict[str, Any]:
-    """The report as JSON values."""
-    return {
+    """The report as JSON values; ``tables`` only where something was measured."""
+    made = {
         "schema": SCHEMA,
         "tool": report.tool,
         "command": report.command,
@@ -29,6 +29,12 @@ def report_to_json(report: Report) -> Dict[str, Any]:
         "counts": {severity.value: report.count(severity) for severity in Severity},
         "verdicts": [verdict_to_json(verdict) for verdict in report.verdicts],
     }
+    if report.tables:
+        made["tables"] = [
+            {"title": table.title, "columns": list(table.columns), "rows": [list(row) for row in table.rows]}
+            for table in report.tables
+        ]
+    return made
 
 
 def verdict_to_json(verdict: Verdict) -> Dict[str, Any]:

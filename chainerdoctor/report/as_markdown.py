@@ -24,6 +24,14 @@ def _lines(report: Report) -> Iterator[str]:
     for label, value in report.checked:
         yield f"- {_escaped(label)}: {_escaped(value)}"
     yield ""
+    for table in report.tables:
+        yield f"**{_escaped(table.title)}**"
+        yield ""
+        yield "| " + " | ".join(map(_escaped, table.columns)) + " |"
+        yield "|" + " ---: |" * len(table.columns)
+        for row in table.rows:
+            yield "| " + " | ".join(map(_escaped, row)) + " |"
+        yield ""
     passed = sum(verdict.status == PASSED for verdict in report.verdicts)
     counts = ", ".join(f"{report.count(severity)} {severity.value}" for severity in reversed(Severity))
     yield f"**{counts}** · {passed} checks passed"

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from chainerdoctor.findings import CRASHED, PASSED, SKIPPED, Evidence, Finding, Report, Severity, Verdict
+from chainerdoctor.findings import CRASHED, PASSED, SKIPPED, Evidence, Finding, Report, Severity, Table, Verdict
 from chainerdoctor.report.plain import ascii_only, one_line
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "cyan"}
@@ -44,6 +44,12 @@ def as_terminal(report: Report, *, width: int = 80, colour: bool = False, unicod
 def _parts(report: Report) -> Iterator[object]:
     found = report.found()
     yield _head(report)
+    for table in report.tables:
+        yield ""
+        yield Text(_table(table), no_wrap=True, overflow="ellipsis")
+    for picture in report.pictures:
+        yield ""
+        yield Text(picture, no_wrap=True, overflow="crop")
     for verdict in found:
         yield ""
         yield from _verdict(verdict)
@@ -61,6 +67,14 @@ def _head(report: Report) -> Text:
     return Text(
         f"chainerdoctor {one_line(report.command)}: {', '.join(pairs)}" if pairs else f"chainerdoctor {report.command}"
     )
+
+
+def _table(table: Table) -> str:
+    """Columns as narrow as what they hold; numbers to the right."""
+    lines = [table.columns, *table.rows]
+    widths = [max(len(one_line(line[column])) for line in lines) for column in range(len(table.columns))]
+    texts = ["  ".join(one_line(cell).rjust(width) for cell, width in zip(line, widths)) for line in lines]
+    return "\n".join([one_line(table.title), *(text.rstrip() for text in texts)])
 
 
 def _verdict(verdict: Verdict) -> Iterator[object]:

@@ -1,0 +1,249 @@
+"""One rank of ``allreduce-bench``: ``python -m chainerdoctor.workloads.allreduce.rank --plan JSON --deadline S``.
+
+Results are handed in size by size as frames on standard output, as the agent of check-cluster does: what was measured
+before a rank is lost is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import time
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from chainerdoctor.adapters import mpi as mpi_adapter
+from chainerdoctor.facts import Fact
+from chainerdoctor.facts.bandwidth import (
+    AllreduceTiming,
+    BenchFinished,
+    BenchLeftOut,
+    BenchSetup,
+    GradientPhases,
+    ModelSize,
+)
+from chainerdoctor.host import LiveHost
+from chainerdoctor.launch.agent import Sender
+from chainerdoctor.launch.identity import identity
+from chainerdoctor.launch.shelter import end_through_c
+from chainerdoctor.launch.witness import witnessed
+from chainerdoctor.snapshot import Sighting, sighting_to_json
+from chainerdoctor.workloads.allreduce import checking, pairs, timing
+from chainerdoctor.workloads.allreduce.backends import MpiBackend, NcclBackend, RefusedError
+from chainerdoctor.workloads.allreduce.gradients import ChainermnBackend, gradient_bytes, load_model
+from chainerdoctor.workloads.allreduce.plan import Plan
+
+#: Buffers of one size in use at once: given, taken, a copy of each, the expected sum in float64.
+_BUFFERS = 6
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Entry point of a rank."""
+    parser = argparse.ArgumentParser(prog="chainerdoctor.workloads.allreduce.rank")
+    parser.add_argument("--plan", required=True)
+    parser.add_argument("--deadline", type=float, required=True, help="end by then, in seconds from now")
+    options = parser.parse_args(arguments)
+    until_s = time.monotonic() + options.deadline
+    plan = Plan.from_json(options.plan)
+    host = LiveHost()
+    told = identity(host.environ)
+    rank = 0 if told is None else told.rank
+
+    def run() -> bool:
+        # Standard output belongs to the frames; what libraries print goes to standard error.
+        out = os.dup(1)
+        os.dup2(2, 1)
+        sender = Sender(rank, lambda lines: _write(out, lines))
+        node = os.uname().nodename
+        sender.send({"hello": {"node": node, "boot": "", "size": 1 if told is None else told.size}})
+        local_rank = rank if told is None or told.local_rank is None else told.local_rank
+        for name, fact in measure(plan, local_rank, sender):
+            seen = Sighting(node, rank, name, time.time(), 0.0, fact)
+            sender.send({"sightings": [sighting_to_json(seen)]})
+        sender.send({"final": True})
+        _write(out, sender.sent[::-1])
+        os.close(out)
+        end_through_c()
+        return True
+
+    return witnessed(run, rank, until_s)
+
+
+def _write(handle: int, lines: List[bytes]) -> None:
+    for line in lines:
+        while line:
+            line = line[os.write(handle, line) :]
+
+
+def measure(plan: Plan, local_rank: int, sender: Sender) -> Iterator[Tuple[str, Fact]]:
+    """(what was done, fact) in the order of the plan."""
+    try:
+        import numpy
+
+        _, finalise = mpi_adapter.join_world()
+    except (ImportError, RuntimeError) as error:
+        yield "start", BenchLeftOut("everything", f"{type(error).__name__}: {str(error).splitlines()[0]}")
+        return
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    done = 0
+    try:
+        if plan.backend.startswith("chainermn"):
+            yield from _gradients(plan, MPI, world, local_rank)
+            done = 1
+        else:
+            backend: Any = (
+                NcclBackend(world, plan.dtype, local_rank)
+                if plan.backend == "nccl"
+                else MpiBackend(MPI, world, plan.dtype)
+            )
+            copy_bytes = min(max(plan.sizes), 64 * 2**20)
+            copy_gbs = _copy_gbs(numpy, copy_bytes)
+            level = _level(MPI)
+            setup = BenchSetup(
+                backend.name, backend.library, world.Get_size(), plan.dtype, level, backend.device, copy_bytes, copy_gbs
+            )
+            yield "start", setup
+            for size in plan.sizes:
+                for in_place in (False, True):
+                    what = f"{size} bytes{', in place' if in_place else ''}"
+                    fact = _one_size(plan, backend, numpy, world, size, in_place)
+                    yield what, fact
+                done += 1
+                if world.Get_rank() == 0:
+                    sender.send({"progress": [done, len(plan.sizes)]})
+    except RefusedError as error:
+        yield "start", BenchLeftOut(plan.backend, str(error))
+    if plan.model is not None and world.Get_rank() == 0:
+        try:
+            yield "model", ModelSize(plan.model, *gradient_bytes(load_model(plan.model)))
+        except RefusedError as error:
+            yield "model", BenchLeftOut(f"the model {plan.model}", str(error))
+    if plan.pairwise and world.Get_size() > 1:
+        for fact in pairs.pair_timings(world, pairs.exchange):
+            yield "pairs", fact
+        yield "waiting", pairs.waiting(MPI, world, pairs.work)
+    yield "end", BenchFinished(done)
+    finalise()
+
+
+def _level(mpi: Any) -> str:
+    names = {
+        mpi.THREAD_SINGLE: "single",
+        mpi.THREAD_FUNNELED: "funneled",
+        mpi.THREAD_SERIALIZED: "serialized",
+        mpi.THREAD_MULTIPLE: "multiple",
+    }
+    return names.get(mpi.Query_thread(), "unknown")
+
+
+def _one_size(plan: Plan, backend: Any, numpy: Any, world: Any, size: int, in_place: bool) -> Fact:
+    width = numpy.dtype(plan.dtype).itemsize
+    count = max(1, size // width)
+    needed = _BUFFERS * count * max(width, 8)
+    # Everybody or nobody: a rank that leaves a size out would leave the others waiting.
+    if not all(world.allgather(needed < _available_bytes())):
+        return BenchLeftOut(f"{size} bytes", f"needs {needed / 2**30:.1f} GiB of memory on each rank, and less is free")
+    rank, ranks = world.Get_rank(), world.Get_size()
+    mine = checking.numbers(numpy, count, rank, plan.dtype)
+    batch, result, restore = backend.prepare(mine, in_place)
+    wrong: Tuple[Optional[int], Optional[int]] = (None, None)
+    allowed = checking.bound(plan.dtype, ranks)
+    if plan.check:
+        batch(1)
+        wrong = checking.wrong(numpy, result(), checking.exact_sum(numpy, count, ranks), allowed)
+        restore()
+
+    def agree(number: int) -> int:
+        return int(world.bcast(number, 0))
+
+    def steady(calls: int) -> List[float]:
+        # In place, sums grow with every call: put back before they leave the type's range.
+        restore()
+        return list(batch(calls))
+
+    budget_s = plan.seconds / (2 * len(plan.sizes))
+    timed = timing.repeat(steady, agree, plan.warmup, plan.iterations, budget_s)
+    return AllreduceTiming(
+        backend=backend.name,
+        dtype=plan.dtype,
+        size_bytes=count * width,
+        count=count,
+        in_place=in_place,
+        repeats=len(timed.times_s),
+        warmup=timed.warmup,
+        first_s=timed.first_s,
+        min_s=timed.times_s[0],
+        median_s=timed.quantile(0.5),
+        p95_s=timed.quantile(0.95),
+        max_s=timed.times_s[-1],
+        variation=timed.variation,
+        wrong=wrong[0],
+        wrong_at=wrong[1],
+        bound=allowed,
+    )
+
+
+def _gradients(plan: Plan, mpi: Any, world: Any, local_rank: int) -> Iterator[Tuple[str, Fact]]:
+    communicator = plan.backend.partition(":")[2] or "naive"
+    model = plan.model or "resnet50"
+    backend = ChainermnBackend(mpi, world, communicator, model, local_rank)
+    setup = BenchSetup(backend.name, backend.library, world.Get_size(), "float32", _level(mpi), backend.device, 0, None)
+    yield "start", setup
+    wrong, wrong_at, allowed = backend.wrong() if plan.check else (None, None, 0.0)
+    timed = timing.repeat(
+        backend.batch, lambda number: int(world.bcast(number, 0)), plan.warmup, plan.iterations, plan.seconds
+    )
+    yield (
+        "gradients",
+        AllreduceTiming(
+            backend=backend.name,
+            dtype="float32",
+            size_bytes=backend.size_bytes,
+            count=backend.parameters,
+            in_place=True,
+            repeats=len(timed.times_s),
+            warmup=timed.warmup,
+            first_s=timed.first_s,
+            min_s=timed.times_s[0],
+            median_s=timed.quantile(0.5),
+            p95_s=timed.quantile(0.95),
+            max_s=timed.times_s[-1],
+            variation=timed.variation,
+            wrong=wrong,
+            wrong_at=wrong_at,
+            bound=allowed,
+        ),
+    )
+    pack_s, allreduce_s, unpack_s = backend.phases(5)
+    yield (
+        "phases",
+        GradientPhases(backend.name, model, backend.parameters, backend.size_bytes, pack_s, allreduce_s, unpack_s),
+    )
+
+
+def _copy_gbs(numpy: Any, size: int) -> float:
+    source, target = numpy.ones(max(size, 2**20), numpy.uint8), numpy.empty(max(size, 2**20), numpy.uint8)
+    best_s = float("inf")
+    for _ in range(5):
+        began_s = time.perf_counter()
+        numpy.copyto(target, source)
+        best_s = min(best_s, time.perf_counter() - began_s)
+    return float(source.nbytes / best_s / 1e9)
+
+
+def _available_bytes() -> int:
+    """Memory that a process can still have: MemAvailable, or less where a control group says so."""
+    told: Dict[str, int] = {}
+    with open("/proc/meminfo", encoding="ascii") as file:
+        for line in file:
+            found = re.match(r"(\w+):\s+(\d+) kB", line)
+            if found is not None:
+                told[found[1]] = int(found[2]) * 1024
+    return told.get("MemAvailable", told.get("MemFree", 0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
