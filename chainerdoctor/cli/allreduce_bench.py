@@ -20,7 +20,18 @@ Examples:
   chainerdoctor allreduce-bench -n 4 --min-busbw 1.5          fail below 1.5 GB/s
   chainerdoctor allreduce-bench -n 4 --compare-env NCCL_P2P_DISABLE=1
 """
-_UNITS = {"": 1, "B": 1, "K": 2**10, "KIB": 2**10, "M": 2**20, "MIB": 2**20, "G": 2**30, "GIB": 2**30}
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "K": 2**10,
+    "KIB": 2**10,
+    "M": 2**20,
+    "MIB": 2**20,
+    "G": 2**30,
+    "GIB": 2**30,
+    "T": 2**40,
+    "TIB": 2**40,
+}
 
 
 class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]

@@ -64,7 +64,7 @@ def _spread(rows: Sequence[Row]) -> Table:
         for row in rows
         if not row.in_place or len(rows) == 1
     ]
-    columns = ("size B", "repeats", "min us", "median", "p95", "max", "variation", "slowest rank")
+    columns = ("size B", "repeats", "min us", "median", "p95", "max", "variation", "slowest")
     return Table("Spread over calls and ranks", columns, tuple(lines))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Dict, Hashable, List, Mapping, Tuple, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -11,11 +10,11 @@ K = TypeVar("K", bound=Hashable)
 FEWEST = 3
 
 
-def slower_than_peers(speeds: Mapping[K, float], share: float) -> Dict[K, Tuple[float, float]]:
-    """Those with less than ``share`` of the median of all, as (own, median); nothing with fewer than three."""
+def slower_than_peers(speeds: Mapping[K, float], share: float, quantile: float = 0.5) -> Dict[K, Tuple[float, float]]:
+    """Those with less than ``share`` of the ``quantile`` of all, as (own, that); nothing with fewer than three."""
     if len(speeds) < FEWEST:
         return {}
-    usual = statistics.median(speeds.values())
+    usual = sorted(speeds.values())[min(len(speeds) - 1, int(quantile * len(speeds)))]
     return {who: (speed, usual) for who, speed in speeds.items() if speed < share * usual}
 
 

@@ -17,6 +17,23 @@ class RefusedError(Exception):
     """This backend cannot do what is asked; the text says why in one line."""
 
 
+def together(world: Any, make: Callable[[], Any]) -> Any:
+    """What ``make`` gives, if it gives something on every rank; it must not communicate.
+
+    Raises:
+        RefusedError: on every rank, if it was refused on any: one alone would leave the others waiting.
+    """
+    made, why = None, ""
+    try:
+        made = make()
+    except RefusedError as error:
+        why = str(error)
+    for rank, each in enumerate(world.allgather(why)):
+        if each:
+            raise RefusedError(each if each == why else f"rank {rank}: {each}")
+    return made
+
+
 class MpiBackend:
     """``MPI_Allreduce`` through mpi4py's buffer interface on NumPy arrays."""
 
@@ -56,6 +73,9 @@ class MpiBackend:
 
         return batch, lambda: receive, restore
 
+    def connect(self) -> None:
+        """Nothing to do: MPI has its communicator."""
+
 
 class NcclBackend:
     """``ncclAllReduce`` through CuPy's communicator on device memory, timed by CUDA events."""
@@ -76,12 +96,17 @@ class NcclBackend:
         device = own_device(local_rank, gpus, None if gpus > 1 else os.environ.get("CUDA_VISIBLE_DEVICES"))
         if device is None:
             raise RefusedError(f"{gpus} GPUs are seen and this is local rank {local_rank}: start one rank for each GPU")
-        self._cupy, self._type, self.device = cupy, _NCCL_TYPES[dtype], device
-        cupy.cuda.Device(device).use()
-        unique = world.bcast(nccl.get_unique_id() if world.Get_rank() == 0 else None, 0)
-        self._communicator = nccl.NcclCommunicator(world.Get_size(), unique, world.Get_rank())
+        self._cupy, self._nccl, self._type, self.device = cupy, nccl, _NCCL_TYPES[dtype], device
         self._world = world
+        self._communicator: Any = None
         self.library = f"NCCL {nccl.get_version()}"
+
+    def connect(self) -> None:
+        """Make the communicator; every rank has to take part."""
+        self._cupy.cuda.Device(self.device).use()
+        rank, size = self._world.Get_rank(), self._world.Get_size()
+        unique = self._world.bcast(self._nccl.get_unique_id() if rank == 0 else None, 0)
+        self._communicator = self._nccl.NcclCommunicator(size, unique, rank)
 
     def prepare(
         self, mine: Any, in_place: bool

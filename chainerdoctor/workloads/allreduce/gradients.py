@@ -68,13 +68,15 @@ class ChainermnBackend:
         xp: Any = numpy
         if communicator != "naive":
             xp, self.device = _to_gpu(self.model, local_rank)
-        try:
-            self._communicator = chainermn.create_communicator(communicator, mpi_comm=world)
-        except Exception as error:
-            raise RefusedError(f"{self.name}: {type(error).__name__}: {' '.join(str(error).split())[:200]}") from None
+        self._make: Callable[[], Any] = lambda: chainermn.create_communicator(communicator, mpi_comm=world)
+        self._communicator: Any = None
         self.library = f"ChainerMN {communicator}, {mpi.Get_library_version().split(chr(10))[0].split(',')[0][:40]}"
         self._world, self._xp = world, xp
         self.parameters, self.size_bytes = gradient_bytes(self.model)
+
+    def connect(self) -> None:
+        """Make ChainerMN's communicator; every rank has to take part."""
+        self._communicator = self._make()
 
     def set_gradients(self) -> None:
         """Known numbers, as in :mod:`checking`, in every gradient."""

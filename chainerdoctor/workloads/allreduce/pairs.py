@@ -11,7 +11,7 @@ from chainerdoctor.workloads.collectives import rounds
 
 MESSAGE_BYTES = 256 * 1024
 REPEATS = 6
-#: A pair whose best is so much longer than the median pair's is measured again.
+#: A pair whose best is so much longer than a usual pair's is measured again.
 SUSPECT = 1.5
 #: Passes over the suspects, alone, with more repeats: what is only noise has a good moment in one of them.
 CONFIRMATIONS = 3
@@ -71,7 +71,7 @@ def _suspects(world: Any, passes: Dict[Tuple[int, int], List[float]]) -> List[Tu
             best[pair] = min(took_s, best.get(pair, took_s))
     if not best:
         return []
-    usual = sorted(best.values())[len(best) // 2]
+    usual = sorted(best.values())[len(best) // 4]
     return sorted(pair for pair, took_s in best.items() if took_s > SUSPECT * usual)[:MOST_SUSPECTS]
 
 

@@ -30,7 +30,7 @@ from chainerdoctor.launch.shelter import end_through_c
 from chainerdoctor.launch.witness import witnessed
 from chainerdoctor.snapshot import Sighting, sighting_to_json
 from chainerdoctor.workloads.allreduce import checking, pairs, timing
-from chainerdoctor.workloads.allreduce.backends import MpiBackend, NcclBackend, RefusedError
+from chainerdoctor.workloads.allreduce.backends import MpiBackend, NcclBackend, RefusedError, together
 from chainerdoctor.workloads.allreduce.gradients import ChainermnBackend, gradient_bytes, load_model
 from chainerdoctor.workloads.allreduce.plan import Plan
 
@@ -94,11 +94,7 @@ def measure(plan: Plan, local_rank: int, sender: Sender) -> Iterator[Tuple[str, 
             yield from _gradients(plan, MPI, world, local_rank)
             done = 1
         else:
-            backend: Any = (
-                NcclBackend(world, plan.dtype, local_rank)
-                if plan.backend == "nccl"
-                else MpiBackend(MPI, world, plan.dtype)
-            )
+            backend = _summing(plan, MPI, world, local_rank)
             copy_bytes = min(max(plan.sizes), 64 * 2**20)
             copy_gbs = _copy_gbs(numpy, copy_bytes)
             level = _level(MPI)
@@ -127,6 +123,21 @@ def measure(plan: Plan, local_rank: int, sender: Sender) -> Iterator[Tuple[str, 
         yield "waiting", pairs.waiting(MPI, world, pairs.work)
     yield "end", BenchFinished(done)
     finalise()
+
+
+def _summing(plan: Plan, mpi: Any, world: Any, local_rank: int) -> Any:
+    """The backend of the plan; ``auto`` is NCCL where every rank can have it, else MPI."""
+    backend = None
+    if plan.backend in ("auto", "nccl"):
+        try:
+            backend = together(world, lambda: NcclBackend(world, plan.dtype, local_rank))
+        except RefusedError:
+            if plan.backend == "nccl":
+                raise
+    if backend is None:
+        backend = together(world, lambda: MpiBackend(mpi, world, plan.dtype))
+    backend.connect()
+    return backend
 
 
 def _level(mpi: Any) -> str:
@@ -189,7 +200,8 @@ def _one_size(plan: Plan, backend: Any, numpy: Any, world: Any, size: int, in_pl
 def _gradients(plan: Plan, mpi: Any, world: Any, local_rank: int) -> Iterator[Tuple[str, Fact]]:
     communicator = plan.backend.partition(":")[2] or "naive"
     model = plan.model or "resnet50"
-    backend = ChainermnBackend(mpi, world, communicator, model, local_rank)
+    backend = together(world, lambda: ChainermnBackend(mpi, world, communicator, model, local_rank))
+    backend.connect()
     setup = BenchSetup(backend.name, backend.library, world.Get_size(), "float32", _level(mpi), backend.device, 0, None)
     yield "start", setup
     wrong, wrong_at, allowed = backend.wrong() if plan.check else (None, None, 0.0)
