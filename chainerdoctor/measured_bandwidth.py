@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
 from chainerdoctor.facts.bandwidth import AllreduceTiming, BenchSetup, PairTiming, Waiting
 from chainerdoctor.scaling import Fit, algbw_gbs, busbw_gbs, fit
@@ -87,8 +88,12 @@ class Slow:
     times: Dict[Tuple[int, int], float]
 
 
-#: A pair is slow if its best, over all passes and also in each later pass, is so much longer than a usual pair's.
+#: A pair is slow if its best in every pass is at least so much longer than a usual pair's …
 SLOW = 1.5
+#: … where ranks share processors (they then wait for their turn, which takes many times a message's own time) …
+SLOW_IF_CROWDED = 6.0
+#: … and by this factor beyond what the faster half of the pairs, surely healthy, differ among themselves.
+BEYOND_SPREAD = 1.3
 #: A rank is slow if so large a share of its pairs is.
 MOST_OF_ITS_PAIRS = 0.6
 #: A rank is late if it came last in so large a share of the rounds, and the others waited much longer than it.
@@ -102,13 +107,10 @@ def slow_ones(snapshot: Snapshot) -> Slow:
     late = _late([seen.fact for seen in snapshot.all(Waiting)])
     if len(best) < 3:
         return Slow((), (), late, {})
-    # The lower quartile: one slow node of three has more than half of all pairs.
-    usual = sorted(fact.best_s for fact in best.values())[len(best) // 4]
+    usual, least = usual_and_slow((fact.best_s for fact in best.values()), oversubscribed(snapshot))
     times = {pair: fact.best_s / usual for pair, fact in best.items()}
     slow = {
-        pair
-        for pair, fact in best.items()
-        if all(each > SLOW * usual for each in fact.passes_s) and len(fact.passes_s) > 1
+        pair for pair, fact in best.items() if all(each > least for each in fact.passes_s) and len(fact.passes_s) > 1
     }
     of_rank: Dict[int, List[Tuple[int, int]]] = {}
     for pair in best:
@@ -121,6 +123,24 @@ def slow_ones(snapshot: Snapshot) -> Slow:
     ]
     links = sorted(pair for pair in slow if not set(pair) & set(ranks))
     return Slow(tuple(ranks), tuple(links), late, times)
+
+
+def oversubscribed(snapshot: Snapshot) -> bool:
+    """Whether a node runs more ranks than it has processors for them."""
+    setups = snapshot.all(BenchSetup)
+    ranks = Counter(seen.node for seen in setups)
+    return any(seen.fact.processors is not None and ranks[seen.node] > seen.fact.processors for seen in setups)
+
+
+def usual_and_slow(bests_s: Iterable[float], crowded: bool) -> Tuple[float, float]:
+    """(seconds of a usual pair, seconds beyond which a pair is slow) from the best of every pair.
+
+    Quantiles below the middle only: one slow node of three has more than half of all pairs.
+    """
+    ordered = sorted(bests_s)
+    usual = ordered[len(ordered) // 4]
+    spread = ordered[int(0.45 * len(ordered))] / ordered[int(0.05 * len(ordered))]
+    return usual, usual * max(SLOW_IF_CROWDED if crowded else SLOW, BEYOND_SPREAD * spread**1.5)
 
 
 def _late(waits: List[Waiting]) -> Tuple[int, ...]:
@@ -144,9 +164,11 @@ def power(snapshot: Snapshot, slower: float, passes: int = 4, samples: int = 200
     noise = [each for seen in snapshot.all(PairTiming) for each in seen.fact.noise]
     if len(noise) < 20:
         return None
-    best = sorted(_draws(noise, 6, samples))
-    usual = best[len(best) // 2]
-    found = sum(each * slower > SLOW * usual for each in best) / len(best)
+    bests = [seen.fact.best_s for seen in snapshot.all(PairTiming)]
+    usual, least = usual_and_slow(bests, oversubscribed(snapshot))
+    best = _draws(noise, 6, samples)
+    middle = sorted(best)[len(best) // 2]
+    found = sum(each / middle * slower > least / usual for each in best) / len(best)
     return found**passes
 
 

@@ -11,7 +11,8 @@ from chainerdoctor.facts import Fact
 @dataclass(frozen=True)
 class BenchSetup(Fact):
     """What one rank measured with. ``library`` is MPI's or NCCL's name and version, ``thread_level`` MPI's level, which
-    changes MPICH's path. ``copy_gbs`` is the best memory copy on this rank's processor, of ``copy_bytes``."""
+    changes MPICH's path; ``processors`` are those that this rank's node lets it use. ``copy_gbs`` is the best memory copy
+    on this rank's processor, of ``copy_bytes``."""
 
     backend: str
     library: str
@@ -21,6 +22,7 @@ class BenchSetup(Fact):
     device: Optional[int]
     copy_bytes: int
     copy_gbs: Optional[float]
+    processors: Optional[int] = None
 
 
 @dataclass(frozen=True)

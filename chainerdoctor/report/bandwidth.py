@@ -127,7 +127,7 @@ def notes_of(snapshot: Snapshot) -> Tuple[str, ...]:
     if snapshot.all(PairTiming):
         told = [
             f"{slower:g}x slow: {chance:.0%}"
-            for slower in (1.2, 2.0, 3.0)
+            for slower in (1.2, 2.0, 10.0)
             if (chance := power(snapshot, slower)) is not None
         ]
         if told:

@@ -99,7 +99,15 @@ def measure(plan: Plan, local_rank: int, sender: Sender) -> Iterator[Tuple[str, 
             copy_gbs = _copy_gbs(numpy, copy_bytes)
             level = _level(MPI)
             setup = BenchSetup(
-                backend.name, backend.library, world.Get_size(), plan.dtype, level, backend.device, copy_bytes, copy_gbs
+                backend.name,
+                backend.library,
+                world.Get_size(),
+                plan.dtype,
+                level,
+                backend.device,
+                copy_bytes,
+                copy_gbs,
+                LiveHost().usable_processors(),
             )
             yield "start", setup
             for size in plan.sizes:
