@@ -97,7 +97,7 @@ BEYOND_SPREAD = 1.3
 #: A rank is slow if so large a share of its pairs is.
 MOST_OF_ITS_PAIRS = 0.6
 #: A rank is late if it came last in so large a share of the rounds, and the others waited much longer than it.
-USUALLY_LAST = 0.7
+USUALLY_LAST = 0.6
 LATE_S = 0.002
 
 
