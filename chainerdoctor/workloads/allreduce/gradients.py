@@ -20,6 +20,8 @@ MODELS: Dict[str, Tuple[str, Dict[str, object]]] = {
     "googlenet": ("GoogLeNet", {}),
 }
 
+_PACK, _UNPACK = "_pack_params_to_buffer", "_unpack_params_from_buffer"
+
 
 def load_model(name: str) -> Any:
     """A model of :data:`MODELS`, or what ``script.py:function`` returns.
@@ -102,23 +104,21 @@ class ChainermnBackend:
 
     def phases(self, repeats: int) -> Tuple[float, float, float]:
         """Median seconds of packing, all-reduce and the rest (unpacking, casting, division)."""
-        from chainermn.communicators import _memory_utility
-
         clock: Dict[str, float] = {}
-        names = ("pack_params", "unpack_params")
-        originals = {name: getattr(_memory_utility, name) for name in names}
         rows = []
+        # Methods of ChainerMN 7's communicators; naive packs nothing and has none.
+        names = [name for name in (_PACK, _UNPACK) if hasattr(self._communicator, name)]
         try:
             for name in names:
-                setattr(_memory_utility, name, self._timed(clock, name, originals[name]))
+                setattr(self._communicator, name, self._timed(clock, name, getattr(self._communicator, name)))
             for _ in range(repeats):
                 clock.clear()
                 total = self.batch(1)[0]
-                pack, unpack = clock.get("pack_params", 0.0), clock.get("unpack_params", 0.0)
+                pack, unpack = clock.get(_PACK, 0.0), clock.get(_UNPACK, 0.0)
                 rows.append((pack, total - pack - unpack, unpack))
         finally:
             for name in names:
-                setattr(_memory_utility, name, originals[name])
+                delattr(self._communicator, name)
         pack_s, rest_s, unpack_s = (sorted(column)[len(rows) // 2] for column in zip(*rows))
         return pack_s, rest_s, unpack_s
 
