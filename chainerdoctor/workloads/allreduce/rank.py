@@ -185,10 +185,22 @@ def _one_size(plan: Plan, backend: Any, numpy: Any, world: Any, size: int, in_pl
 
     budget_s = plan.seconds / (2 * len(plan.sizes))
     timed = timing.repeat(steady, agree, plan.warmup, plan.iterations, budget_s)
+    return _timing(backend.name, plan.dtype, count * width, count, in_place, timed, (*wrong, allowed))
+
+
+def _timing(
+    backend: str,
+    dtype: str,
+    size: int,
+    count: int,
+    in_place: bool,
+    timed: timing.Timed,
+    checked: Tuple[Optional[int], Optional[int], float],
+) -> AllreduceTiming:
     return AllreduceTiming(
-        backend=backend.name,
-        dtype=plan.dtype,
-        size_bytes=count * width,
+        backend=backend,
+        dtype=dtype,
+        size_bytes=size,
         count=count,
         in_place=in_place,
         repeats=len(timed.times_s),
@@ -199,9 +211,9 @@ def _one_size(plan: Plan, backend: Any, numpy: Any, world: Any, size: int, in_pl
         p95_s=timed.quantile(0.95),
         max_s=timed.times_s[-1],
         variation=timed.variation,
-        wrong=wrong[0],
-        wrong_at=wrong[1],
-        bound=allowed,
+        wrong=checked[0],
+        wrong_at=checked[1],
+        bound=checked[2],
     )
 
 
@@ -216,27 +228,8 @@ def _gradients(plan: Plan, mpi: Any, world: Any, local_rank: int) -> Iterator[Tu
     timed = timing.repeat(
         backend.batch, lambda number: int(world.bcast(number, 0)), plan.warmup, plan.iterations, plan.seconds
     )
-    yield (
-        "gradients",
-        AllreduceTiming(
-            backend=backend.name,
-            dtype="float32",
-            size_bytes=backend.size_bytes,
-            count=backend.parameters,
-            in_place=True,
-            repeats=len(timed.times_s),
-            warmup=timed.warmup,
-            first_s=timed.first_s,
-            min_s=timed.times_s[0],
-            median_s=timed.quantile(0.5),
-            p95_s=timed.quantile(0.95),
-            max_s=timed.times_s[-1],
-            variation=timed.variation,
-            wrong=wrong,
-            wrong_at=wrong_at,
-            bound=allowed,
-        ),
-    )
+    told = (wrong, wrong_at, allowed)
+    yield "gradients", _timing(backend.name, "float32", backend.size_bytes, backend.parameters, True, timed, told)
     pack_s, allreduce_s, unpack_s = backend.phases(5)
     yield (
         "phases",
