@@ -208,6 +208,7 @@ def test_package_alone_reports_what_is_missing(tmp_path) -> None:
     assert done.returncode == 1, done.stderr
     verdicts = {v["code"]: v for v in json.loads(done.stdout)["verdicts"]}
     found = {code for code, verdict in verdicts.items() if verdict["status"] == "found"}
-    assert found == {"CD501", "CD407"}
+    # On newer Pythons that Chainer does not know this one is said as well.
+    assert found == {"CD501", "CD407"} | ({"CD512"} if sys.version_info >= (3, 12) else set())
     assert "chainer==7.8.1" in verdicts["CD501"]["findings"][0]["remedy"]
     assert done.stderr == ""
