@@ -10,7 +10,6 @@ from chainerdoctor.facts.bandwidth import (
     GradientPhases,
     PairTiming,
     SettingTried,
-    Waiting,
 )
 from chainerdoctor.findings import Table
 from chainerdoctor.measured_bandwidth import Row, fit_of, power, rows_of
@@ -124,7 +123,9 @@ def notes_of(snapshot: Snapshot) -> Tuple[str, ...]:
             f"Best busbw {best:.2f} GB/s, {best / min(copies):.0%} of a memory copy on the slowest rank "
             f"({min(copies):.2f} GB/s)."
         )
-    if snapshot.all(PairTiming):
+    if 0 < len(snapshot.all(PairTiming)) < 3:
+        notes.append("Fewer than three pairs: nobody can be called slow among them.")
+    elif snapshot.all(PairTiming):
         told = [
             f"{slower:g}x slow: {chance:.0%}"
             for slower in (1.2, 2.0, 10.0)
@@ -132,8 +133,6 @@ def notes_of(snapshot: Snapshot) -> Tuple[str, ...]:
         ]
         if told:
             notes.append(f"With this run's noise a slow link would be found with these chances: {', '.join(told)}.")
-    elif snapshot.all(Waiting):
-        notes.append("Too few pairs to tell a slow link.")
     return tuple(notes)
 
 

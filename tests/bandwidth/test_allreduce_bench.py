@@ -179,6 +179,11 @@ def test_floor_and_baseline(tmp_path: Path) -> None:
     report, code, _ = bench(MPICH, tmp_path, *common, "--min-busbw", "100000")
     assert code == 1
     assert len(found(report)["CD602"]) == 4  # each size, in place and not: never a mean
+    # A gate that compares nothing must not pass.
+    report, code, _ = bench(MPICH, tmp_path, "-n", "2", "--sizes", "8", "--seconds", "0.2", "--min-busbw", "100000")
+    assert (code, list(found(report))) == (1, ["CD609"])
+    report, code, _ = bench(MPICH, tmp_path, "-n", "1", "--sizes", "1MiB", "--baseline", str(saved))
+    assert (code, list(found(report))) == (1, ["CD609"])
     raised = json.loads(saved.read_text())
     for seen in raised["sightings"]:
         if seen["fact"]["kind"] == "AllreduceTiming":

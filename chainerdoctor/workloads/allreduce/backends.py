@@ -28,6 +28,8 @@ def together(world: Any, make: Callable[[], Any]) -> Any:
         made = make()
     except RefusedError as error:
         why = str(error)
+    except Exception as error:  # whatever it is, the other ranks have to hear of it
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     for rank, each in enumerate(world.allgather(why)):
         if each:
             raise RefusedError(each if each == why else f"rank {rank}: {each}")

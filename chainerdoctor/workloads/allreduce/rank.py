@@ -255,7 +255,16 @@ def _available_bytes() -> int:
             found = re.match(r"(\w+):\s+(\d+) kB", line)
             if found is not None:
                 told[found[1]] = int(found[2]) * 1024
-    return told.get("MemAvailable", told.get("MemFree", 0))
+    free = told.get("MemAvailable", told.get("MemFree", 0))
+    # Version 2 of control groups, as seen inside one (a container): what is left below its limit.
+    try:
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file, open(
+            "/sys/fs/cgroup/memory.current", encoding="ascii"
+        ) as now:
+            limit = file.read().strip()
+            return free if limit == "max" else min(free, max(0, int(limit) - int(now.read())))
+    except (OSError, ValueError):
+        return free
 
 
 if __name__ == "__main__":
