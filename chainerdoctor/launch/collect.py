@@ -7,6 +7,7 @@ import os
 import re
 import selectors
 import signal
+import socket
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ class Launch:
     ranks: int
     commands: Tuple[Tuple[str, ...], ...]
     environments: Tuple[Mapping[str, str], ...]
+    hosts: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,9 @@ def gather(launch: Launch, timeout_s: float, command: str, progress: Optional[Pr
         exit_status=lost if lost is not None else (0 if None not in statuses else None),
         wanted_ranks=launch.ranks,
         took_s=time.monotonic() - began_s,
-        last_words=_last_words(gathering.noise, bytes(words).decode("utf-8", "replace")),
+        last_words=_last_words(
+            gathering.noise, bytes(words).decode("utf-8", "replace"), _unknown_names(launch, gathering)
+        ),
     )
     said = gathering.noise + bytes(words).decode("utf-8", "replace")
     return gathering.snapshot(outcome, command, obituary_in(said))
@@ -306,6 +310,20 @@ def _end(process: subprocess.Popen[bytes]) -> Optional[int]:
         if stream is not None:
             stream.close()
     return status
+
+
+def _unknown_names(launch: Launch, gathering: Gathering) -> str:
+    """Hosts that no rank was heard of and that this machine's resolver does not know: Hydra ends so fast that what ssh
+    says of them is lost. (A name may still be an alias of ssh's own.)"""
+    if gathering.complete:
+        return ""
+    unknown = []
+    for host in launch.hosts[:64]:
+        try:
+            socket.getaddrinfo(host, None)
+        except OSError as error:
+            unknown.append(f"{host}: {error.strerror or error}")
+    return "\n".join(unknown)
 
 
 def _last_words(*texts: str) -> str:

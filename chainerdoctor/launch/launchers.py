@@ -98,7 +98,8 @@ def _by_mpiexec(agent: Tuple[str, ...], ranks: int, hosts: Tuple[Slots, ...]) ->
             words += ["-hosts", ",".join(f"{h.host}:{h.slots}" for h in hosts)]
     elif hosts:
         raise LaunchError(f"{found.path} is of an unknown kind ({found.version}): its host options are not known")
-    return Launch(f"mpiexec ({found.vendor} {found.version})", ranks, ((*words, "-n", str(ranks), *agent),), (environ,))
+    launcher, line = f"mpiexec ({found.vendor} {found.version})", (*words, "-n", str(ranks), *agent)
+    return Launch(launcher, ranks, (line,), (environ,), tuple(entry.host for entry in hosts))
 
 
 def _open_mpi_words(found: Mpiexec, hosts: Tuple[Slots, ...], environ: Dict[str, str]) -> List[str]:
