@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import signal
 import subprocess
 import sys
@@ -48,7 +49,12 @@ def why_no_nccl(host: Host) -> str:
         return ""
     if ran.status < 0:
         return f"CuPy's NCCL: importing it ends the process by {signal.Signals(-ran.status).name}"
-    return f"CuPy's NCCL: {(ran.err.strip().splitlines() or ['no reason given'])[-1][:200]}"
+    # CuPy frames its explanation with lines of signs; the error's own line says most.
+    lines = [line.strip() for line in ran.err.splitlines() if any(sign.isalpha() for sign in line)]
+    error = next(
+        (line for line in lines if re.match(r"\w*(Error|Exception)\b", line)), lines[-1] if lines else "no reason"
+    )
+    return f"CuPy's NCCL: {error[:200]}"
 
 
 def devices(host: Host) -> Iterator[Fact]:
