@@ -51,10 +51,10 @@ def why_no_nccl(host: Host) -> str:
         return f"CuPy's NCCL: importing it ends the process by {signal.Signals(-ran.status).name}"
     # CuPy frames its explanation with lines of signs; the error's own line says most.
     lines = [line.strip() for line in ran.err.splitlines() if any(sign.isalpha() for sign in line)]
-    error = next(
+    said = next(
         (line for line in lines if re.match(r"\w*(Error|Exception)\b", line)), lines[-1] if lines else "no reason"
     )
-    return f"CuPy's NCCL: {error[:200]}"
+    return f"CuPy's NCCL: {said[:200]}"
 
 
 def devices(host: Host) -> Iterator[Fact]:
