@@ -67,13 +67,13 @@ def main(arguments: Optional[List[str]] = None) -> int:
     rank = 0 if told is None else told.rank
 
     def agent() -> bool:
-        sender = Sender(rank, _write)
+        sender = Sender(rank, write_frames)
         # What hangs has to be told before the end: the last part of the time is for handing in.
         end_s = began_s + options.deadline - min(3.0, options.deadline / 4)
         clean = look(host, told, sender.send, end_s, active=not options.passive)
         sender.send({"final": True})
         # The second copy goes backwards: what cut one frame is unlikely to cut the same one again.
-        _write(sender.sent[::-1])
+        write_frames(sender.sent[::-1])
         return clean
 
     return witnessed(agent, rank, began_s + options.deadline)
@@ -104,11 +104,11 @@ class Sender:
         self._write(lines)
 
 
-def _write(lines: List[bytes]) -> None:
+def write_frames(lines: List[bytes], handle: int = 1) -> None:
     """One call a frame, so that a pipe keeps it in one piece."""
     for line in lines:
         while line:
-            line = line[os.write(1, line) :]
+            line = line[os.write(handle, line) :]
 
 
 if __name__ == "__main__":

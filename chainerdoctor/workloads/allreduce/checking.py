@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 #: Element i of rank r is ((31·i + 7·r) mod 13) − 6: small integers without a pattern that a shifted copy would keep.
 PERIOD = 13
@@ -10,16 +10,24 @@ PERIOD = 13
 SIGNIFICAND_BITS = {"float16": 11, "float32": 24, "float64": 53}
 
 
+def period(rank: int) -> List[int]:
+    """The numbers of one rank, once; they repeat."""
+    return [(31 * i + 7 * rank) % PERIOD - 6 for i in range(PERIOD)]
+
+
+def period_sum(ranks: int) -> List[int]:
+    """Their sum over the ranks, by Python's integers."""
+    return [sum(column) for column in zip(*(period(rank) for rank in range(ranks)))]
+
+
 def numbers(numpy: Any, count: int, rank: int, dtype: str) -> Any:
     """The numbers of one rank."""
-    one = numpy.array([(31 * i + 7 * rank) % PERIOD - 6 for i in range(PERIOD)], dtype=dtype)
-    return numpy.resize(one, count)
+    return numpy.resize(numpy.array(period(rank), dtype=dtype), count)
 
 
 def exact_sum(numpy: Any, count: int, ranks: int) -> Any:
     """The sum over the ranks, float64, by integers: nothing of the library that is measured takes part."""
-    one = [sum((31 * i + 7 * rank) % PERIOD - 6 for rank in range(ranks)) for i in range(PERIOD)]
-    return numpy.resize(numpy.array(one, dtype="float64"), count)
+    return numpy.resize(numpy.array(period_sum(ranks), dtype="float64"), count)
 
 
 def bound(dtype: str, ranks: int) -> float:

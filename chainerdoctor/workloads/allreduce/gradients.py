@@ -7,7 +7,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from chainerdoctor.workloads.allreduce.backends import RefusedError
-from chainerdoctor.workloads.allreduce.checking import PERIOD
+from chainerdoctor.workloads.allreduce.checking import period, period_sum
 from chainerdoctor.workloads.collectives import own_device
 
 #: Names of models of chainer.links that need no download: (class, number of layers).
@@ -85,7 +85,7 @@ class ChainermnBackend:
         xp = self._xp
         for parameter in self.model.params():
             if parameter.array is not None:
-                one = xp.array([(31 * i + 7 * self._rank) % PERIOD - 6 for i in range(PERIOD)], dtype=parameter.dtype)
+                one = xp.array(period(self._rank), dtype=parameter.dtype)
                 parameter.grad = (
                     xp.resize(one, parameter.shape) if xp is self._numpy else _resized(xp, one, parameter.shape)
                 )
@@ -139,7 +139,7 @@ class ChainermnBackend:
         numpy = self._numpy
         self.set_gradients()
         self._communicator.multi_node_mean_grad(self.model)
-        mean = [sum((31 * i + 7 * r) % PERIOD - 6 for r in range(self._ranks)) / self._ranks for i in range(PERIOD)]
+        mean = [each / self._ranks for each in period_sum(self._ranks)]
         count, first, place, allowed = 0, None, 0, 0.0
         for _, parameter in sorted(self.model.namedparams()):
             if parameter.array is None:

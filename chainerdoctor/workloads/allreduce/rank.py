@@ -24,7 +24,7 @@ from chainerdoctor.facts.bandwidth import (
     ModelSize,
 )
 from chainerdoctor.host import LiveHost
-from chainerdoctor.launch.agent import Sender
+from chainerdoctor.launch.agent import Sender, write_frames
 from chainerdoctor.launch.identity import identity
 from chainerdoctor.launch.shelter import end_through_c
 from chainerdoctor.launch.witness import witnessed
@@ -54,7 +54,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         # Standard output belongs to the frames; what libraries print goes to standard error.
         out = os.dup(1)
         os.dup2(2, 1)
-        sender = Sender(rank, lambda lines: _write(out, lines))
+        sender = Sender(rank, lambda lines: write_frames(lines, out))
         node = os.uname().nodename
         sender.send({"hello": {"node": node, "boot": "", "size": 1 if told is None else told.size}})
         local_rank = rank if told is None or told.local_rank is None else told.local_rank
@@ -62,7 +62,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
             seen = Sighting(node, rank, name, time.time(), 0.0, fact)
             sender.send({"sightings": [sighting_to_json(seen)]})
         sender.send({"final": True})
-        _write(out, sender.sent[::-1])
+        write_frames(sender.sent[::-1], out)
         os.close(out)
         end_through_c()
         return True
@@ -70,18 +70,12 @@ def main(arguments: Optional[List[str]] = None) -> int:
     return witnessed(run, rank, until_s)
 
 
-def _write(handle: int, lines: List[bytes]) -> None:
-    for line in lines:
-        while line:
-            line = line[os.write(handle, line) :]
-
-
 def measure(plan: Plan, local_rank: int, sender: Sender) -> Iterator[Tuple[str, Fact]]:
     """(what was done, fact) in the order of the plan."""
     try:
         import numpy
 
-        _, finalise = mpi_adapter.join_world()
+        joined, finalise = mpi_adapter.join_world()
     except (ImportError, RuntimeError) as error:
         yield "start", BenchLeftOut("everything", f"{type(error).__name__}: {str(error).splitlines()[0]}")
         return
@@ -91,19 +85,18 @@ def measure(plan: Plan, local_rank: int, sender: Sender) -> Iterator[Tuple[str, 
     done = 0
     try:
         if plan.backend.startswith("chainermn"):
-            yield from _gradients(plan, MPI, world, local_rank)
+            yield from _gradients(plan, MPI, world, local_rank, joined.thread_level)
             done = 1
         else:
             backend = _summing(plan, MPI, world, local_rank)
             copy_bytes = min(max(plan.sizes), 64 * 2**20)
             copy_gbs = _copy_gbs(numpy, copy_bytes)
-            level = _level(MPI)
             setup = BenchSetup(
                 backend.name,
                 backend.library,
                 world.Get_size(),
                 plan.dtype,
-                level,
+                joined.thread_level,
                 backend.device,
                 copy_bytes,
                 copy_gbs,
@@ -146,16 +139,6 @@ def _summing(plan: Plan, mpi: Any, world: Any, local_rank: int) -> Any:
         backend = together(world, lambda: MpiBackend(mpi, world, plan.dtype))
     backend.connect()
     return backend
-
-
-def _level(mpi: Any) -> str:
-    names = {
-        mpi.THREAD_SINGLE: "single",
-        mpi.THREAD_FUNNELED: "funneled",
-        mpi.THREAD_SERIALIZED: "serialized",
-        mpi.THREAD_MULTIPLE: "multiple",
-    }
-    return names.get(mpi.Query_thread(), "unknown")
 
 
 def _one_size(plan: Plan, backend: Any, numpy: Any, world: Any, size: int, in_place: bool) -> Fact:
@@ -217,12 +200,12 @@ def _timing(
     )
 
 
-def _gradients(plan: Plan, mpi: Any, world: Any, local_rank: int) -> Iterator[Tuple[str, Fact]]:
+def _gradients(plan: Plan, mpi: Any, world: Any, local_rank: int, level: str) -> Iterator[Tuple[str, Fact]]:
     communicator = plan.backend.partition(":")[2] or "naive"
     model = plan.model or "resnet50"
     backend = together(world, lambda: ChainermnBackend(mpi, world, communicator, model, local_rank))
     backend.connect()
-    setup = BenchSetup(backend.name, backend.library, world.Get_size(), "float32", _level(mpi), backend.device, 0, None)
+    setup = BenchSetup(backend.name, backend.library, world.Get_size(), "float32", level, backend.device, 0, None)
     yield "start", setup
     wrong, wrong_at, allowed = backend.wrong() if plan.check else (None, None, 0.0)
     timed = timing.repeat(
