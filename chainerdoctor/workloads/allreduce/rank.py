@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import time
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 from chainerdoctor.adapters import mpi as mpi_adapter
 from chainerdoctor.facts import Fact
@@ -23,11 +22,13 @@ from chainerdoctor.facts.bandwidth import (
     GradientPhases,
     ModelSize,
 )
+from chainerdoctor.facts.host import HostMemory
 from chainerdoctor.host import LiveHost
 from chainerdoctor.launch.agent import Sender, write_frames
 from chainerdoctor.launch.identity import identity
 from chainerdoctor.launch.shelter import end_through_c
 from chainerdoctor.launch.witness import witnessed
+from chainerdoctor.probes.machine import memory
 from chainerdoctor.snapshot import Sighting, sighting_to_json
 from chainerdoctor.workloads.allreduce import checking, pairs, timing
 from chainerdoctor.workloads.allreduce.backends import MpiBackend, NcclBackend, RefusedError, together
@@ -231,23 +232,17 @@ def _copy_gbs(numpy: Any, size: int) -> float:
 
 
 def _available_bytes() -> int:
-    """Memory that a process can still have: MemAvailable, or less where a control group says so."""
-    told: Dict[str, int] = {}
-    with open("/proc/meminfo", encoding="ascii") as file:
-        for line in file:
-            found = re.match(r"(\w+):\s+(\d+) kB", line)
-            if found is not None:
-                told[found[1]] = int(found[2]) * 1024
-    free = told.get("MemAvailable", told.get("MemFree", 0))
-    # Version 2 of control groups, as seen inside one (a container): what is left below its limit.
+    """Memory that a process can still have: MemAvailable, or less where a control group (version 2) says so."""
+    host = LiveHost()
+    (seen,) = memory(host)
+    assert isinstance(seen, HostMemory)
+    if seen.limit_bytes is None:
+        return seen.available_bytes
     try:
-        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file, open(
-            "/sys/fs/cgroup/memory.current", encoding="ascii"
-        ) as now:
-            limit = file.read().strip()
-            return free if limit == "max" else min(free, max(0, int(limit) - int(now.read())))
+        used = int(host.read("/sys/fs/cgroup/memory.current"))
     except (OSError, ValueError):
-        return free
+        return seen.available_bytes
+    return min(seen.available_bytes, max(0, seen.limit_bytes - used))
 
 
 if __name__ == "__main__":
