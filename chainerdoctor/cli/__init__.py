@@ -12,7 +12,7 @@ import click
 from chainerdoctor import __version__
 
 #: Files of this package that are not commands.
-_NOT_COMMANDS = frozenset({"options", "settings", "progress"})
+_NOT_COMMANDS = frozenset({"options", "settings", "progress", "programs"})
 
 #: Commands in whose process a person's program runs: signals are that program's affair.
 _RUNS_PROGRAMS = frozenset({"run"})

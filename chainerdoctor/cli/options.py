@@ -99,6 +99,7 @@ def deliver(report: Report, options: ReportOptions) -> None:
 @contextlib.contextmanager
 def usage_errors() -> Iterator[None]:
     """Turn the errors by which layers below refuse a wish into one line and exit code 2."""
+    from chainerdoctor.captures import RunError
     from chainerdoctor.launch.collect import LaunchError
     from chainerdoctor.launch.hosts import HostsError
     from chainerdoctor.rules import SelectionError
@@ -106,7 +107,7 @@ def usage_errors() -> Iterator[None]:
 
     try:
         yield
-    except (SnapshotError, HostsError, LaunchError, SelectionError) as error:
+    except (SnapshotError, HostsError, LaunchError, RunError, SelectionError) as error:
         raise click.UsageError(str(error)) from None
 
 

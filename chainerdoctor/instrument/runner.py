@@ -18,7 +18,10 @@ import threading
 import zipfile
 from dataclasses import dataclass
 from types import CodeType, ModuleType, TracebackType
-from typing import Callable, List, NoReturn, Optional, Protocol, Sequence, Tuple
+from typing import Callable, List, NoReturn, Optional, Protocol, Sequence, Set, Tuple
+
+#: Frames of files in this folder are not the program's.
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 #: Gives the program's code; what it raises (a SyntaxError) is the program's own.
 Loading = Callable[[], CodeType]
@@ -119,18 +122,38 @@ def _execute(program: Program) -> Ended:
     except CannotRun:
         raise
     except BaseException as error:
-        return Ended(error.with_traceback(_without_our_frames(error.__traceback__)))
+        _clean(error, set())
+        return Ended(error)
     return Ended()
 
 
+def _clean(error: BaseException, seen: Set[int]) -> None:
+    """Take this package's frames out of the tracebacks of an exception and of those that led to it."""
+    if id(error) in seen:
+        return
+    seen.add(id(error))
+    error.__traceback__ = _without_our_frames(error.__traceback__)
+    for other in (error.__cause__, error.__context__):
+        if other is not None:
+            _clean(other, seen)
+
+
 def _without_our_frames(traceback: Optional[TracebackType]) -> Optional[TracebackType]:
-    """The traceback from the program's first frame on; ``None`` for one that did not even compile."""
+    """The traceback with the program's and its libraries' frames; ``None`` for one that did not even compile."""
+    kept: List[TracebackType] = []
+    leading = True
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        if file not in (__file__, importlib.util.__file__) and not file.startswith("<frozen importlib"):
-            break
+        # The import system runs the program for us; inside the program its frames are the program's own.
+        ours = file.startswith(_HERE) or (leading and (file == importlib.util.__file__ or file.startswith("<frozen ")))
+        if not ours:
+            leading = False
+            kept.append(traceback)
         traceback = traceback.tb_next
-    return traceback
+    made: Optional[TracebackType] = None
+    for each in reversed(kept):
+        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return made
 
 
 def _script(program: Program) -> Tuple[ModuleType, Loading]:

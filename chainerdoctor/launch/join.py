@@ -233,15 +233,19 @@ def _read_record(stream: IO[bytes]) -> Optional[bytes]:
     return stream.read(struct.unpack("<Q", head)[0])
 
 
+def job_key(environ: Mapping[str, str]) -> str:
+    """A word that the ranks of one job on one node share, and other jobs do not."""
+    words = [f"{name}={environ[name]}" for name in _JOB_VARIABLES if name in environ] or [f"parent={os.getppid()}"]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+
+
 def _meeting_folder(environ: Mapping[str, str]) -> Path:
     """A folder that only this user's ranks of this job on this node know.
 
     Raises:
         PermissionError: somebody else made it first.
     """
-    words = [f"{name}={environ[name]}" for name in _JOB_VARIABLES if name in environ] or [f"parent={os.getppid()}"]
-    key = hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
-    folder = Path(tempfile.gettempdir()) / f"chainerdoctor-{os.getuid()}-{key}"
+    folder = Path(tempfile.gettempdir()) / f"chainerdoctor-{os.getuid()}-{job_key(environ)}"
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     found = folder.lstat()

@@ -25,8 +25,13 @@ def agent_command(timeout_s: float, active: bool = True) -> Tuple[str, ...]:
     return command if active else (*command, "--passive")
 
 
-def plan(launcher: str, ranks: Optional[int], hosts: Tuple[Slots, ...], agent: Tuple[str, ...]) -> Launch:
+def plan(
+    launcher: str, ranks: Optional[int], hosts: Tuple[Slots, ...], agent: Tuple[str, ...], recover: bool = True
+) -> Launch:
     """Decide how to start ``agent``, the command of each rank.
+
+    ``recover`` keeps the other ranks when one dies, where the launcher can; without it the launcher does what it does
+    for the user's own programs.
 
     ``auto`` takes srun inside a Slurm allocation, else mpiexec where one is found, else ssh where hosts are named,
     else plain processes.
@@ -46,9 +51,9 @@ def plan(launcher: str, ranks: Optional[int], hosts: Tuple[Slots, ...], agent: T
             f"-n {ranks}: at most {_most_here()} ranks are started on this machine; name the others with --hosts"
         )
     if chosen == "mpiexec":
-        return _by_mpiexec(agent, ranks or sum(p.slots for p in placed) or 1, placed)
+        return _by_mpiexec(agent, ranks or sum(p.slots for p in placed) or 1, placed, recover)
     if chosen == "slurm":
-        return _by_srun(agent, ranks, placed)
+        return _by_srun(agent, ranks, placed, recover)
     if chosen == "ssh":
         if not placed:
             raise LaunchError("--launcher ssh needs --hosts or --hostfile")
@@ -85,14 +90,14 @@ def preferred_mpiexec() -> Mpiexec:
     return found
 
 
-def _by_mpiexec(agent: Tuple[str, ...], ranks: int, hosts: Tuple[Slots, ...]) -> Launch:
+def _by_mpiexec(agent: Tuple[str, ...], ranks: int, hosts: Tuple[Slots, ...], recover: bool) -> Launch:
     found = preferred_mpiexec()
     environ = dict(os.environ)
     words: List[str] = [found.path]
     if found.vendor == OPEN_MPI:
-        words += _open_mpi_words(found, hosts, environ)
+        words += _open_mpi_words(found, hosts, environ, recover)
     elif found.vendor in (MPICH, INTEL_MPI, MVAPICH):
-        if found.vendor == MPICH:
+        if found.vendor == MPICH and recover:
             words.append("-disable-auto-cleanup")  # as --enable-recovery below
         if hosts:
             words += ["-hosts", ",".join(f"{h.host}:{h.slots}" for h in hosts)]
@@ -102,12 +107,12 @@ def _by_mpiexec(agent: Tuple[str, ...], ranks: int, hosts: Tuple[Slots, ...]) ->
     return Launch(launcher, ranks, (line,), (environ,), tuple(entry.host for entry in hosts))
 
 
-def _open_mpi_words(found: Mpiexec, hosts: Tuple[Slots, ...], environ: Dict[str, str]) -> List[str]:
+def _open_mpi_words(found: Mpiexec, hosts: Tuple[Slots, ...], environ: Dict[str, str], recover: bool) -> List[str]:
     if os.geteuid() == 0:
         # Open MPI refuses root without these; agents only read, and containers are root by default.
         environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     # One rank that dies must not take the reports of the others with it.
-    words = ["--enable-recovery"]
+    words = ["--enable-recovery"] if recover else []
     if hosts:
         return [*words, "--host", ",".join(f"{h.host}:{h.slots}" for h in hosts)]
     # Checking -n 4 on a laptop with two cores is a sensible wish, and agents do not compute.
@@ -115,12 +120,12 @@ def _open_mpi_words(found: Mpiexec, hosts: Tuple[Slots, ...], environ: Dict[str,
     return [*words, *(("--map-by", ":OVERSUBSCRIBE") if major.isdigit() and int(major) >= 5 else ("--oversubscribe",))]
 
 
-def _by_srun(agent: Tuple[str, ...], ranks: Optional[int], hosts: Tuple[Slots, ...]) -> Launch:
+def _by_srun(agent: Tuple[str, ...], ranks: Optional[int], hosts: Tuple[Slots, ...], recover: bool) -> Launch:
     srun = shutil.which("srun")
     if srun is None:
         raise LaunchError("srun is not found; --launcher slurm needs Slurm's client programs")
     count = ranks or int(os.environ.get("SLURM_NTASKS", "0")) or sum(h.slots for h in hosts) or 1
-    words = [srun, "--kill-on-bad-exit=0", "--unbuffered", "-n", str(count), *_srun_plugin(srun)]
+    words = [srun, f"--kill-on-bad-exit={0 if recover else 1}", "--unbuffered", "-n", str(count), *_srun_plugin(srun)]
     if hosts:
         words += ["-N", str(len(hosts)), "-w", ",".join(h.host for h in hosts)]
     # Inside an allocation a second step must share its resources with the one that asks.

@@ -1,0 +1,225 @@
+"""A person's program under instruments, from the wish to the report: what ``profile-…`` and ``check-gradients`` call."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple
+
+from chainerdoctor import __version__
+from chainerdoctor.captures import RunError, read_run, snapshot_of
+from chainerdoctor.facts.run import ProgramEnd, ProgramRun
+from chainerdoctor.findings import Report
+from chainerdoctor.instrument.recording import capture_path
+from chainerdoctor.judging import report_on
+from chainerdoctor.launch.hosts import Slots
+from chainerdoctor.launch.identity import identity
+from chainerdoctor.launch.join import job_key
+from chainerdoctor.launch.launchers import plan
+from chainerdoctor.rules import Rule, all_rules, selected
+from chainerdoctor.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What to run and what to record of it. ``instruments`` maps names to their options."""
+
+    command: str
+    target: str
+    arguments: Tuple[str, ...]
+    is_module: bool
+    instruments: Mapping[str, Mapping[str, Any]]
+    ranks: Optional[int] = None
+    hosts: Tuple[Slots, ...] = ()
+    launcher: str = "auto"
+    out: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Where the run is, and the program's own exit code (128 + n for signal n, as shells say it)."""
+
+    folder: Path
+    exit_code: int
+
+
+def started_by_a_launcher() -> bool:
+    """Whether this process is itself one of several ranks (``mpiexec -n 4 chainerdoctor check-gradients …``)."""
+    told = identity(os.environ)
+    return told is not None and told.size > 1
+
+
+def become_rank(wish: Wish, report_arguments: Tuple[str, ...]) -> NoReturn:
+    """Replace this process by its rank of the run; rank 0 reports at the end.
+
+    Raises:
+        RunError: the run's folder cannot be made.
+    """
+    folder = _make_folder(wish, f"-{job_key(os.environ)}", shared=True)
+    report = ["--report", json.dumps(list(report_arguments))]
+    words = [*_rank_command(wish, folder)]
+    at = words.index("--run")
+    # The launcher's own process has to be the rank: its signals, descriptors and process id are MPI's business.
+    os.execv(sys.executable, [*words[:at], *report, *words[at:]])  # noqa: S606
+
+
+def record(wish: Wish) -> Recorded:
+    """Run the program, with its own input and output, until it ends.
+
+    Raises:
+        RunError: there is no such script, or the folder cannot be made.
+        LaunchError: the ranks cannot be started.
+    """
+    if not wish.is_module and not os.path.exists(wish.target):
+        raise RunError(f"can't open file '{wish.target}': No such file or directory")
+    folder = _make_folder(wish, f"-{os.getpid()}", shared=False)
+    command = _rank_command(wish, folder)
+    environment: Mapping[str, str] = os.environ
+    if wish.ranks is not None or wish.hosts:
+        launch = plan(wish.launcher, wish.ranks, wish.hosts, command, recover=False)
+        command, environment = launch.commands[0], launch.environments[0]
+        _amend(folder, ranks=launch.ranks, launcher=launch.launcher)
+        if len(launch.commands) > 1:
+            raise RunError(f"--launcher {wish.launcher} has no MPI: take mpiexec or slurm to run several ranks")
+    code = _run_to_end(command, environment)
+    if wish.ranks is None and not wish.hosts:
+        _amend(folder, codes={"0": code})
+    return Recorded(folder, code if code >= 0 else 128 - code)
+
+
+def _rank_command(wish: Wish, folder: Path) -> Tuple[str, ...]:
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    module = ["--module"] if wish.is_module else []
+    head = [sys.executable, *flags, "-m", "chainerdoctor.instrument", "--run", str(folder)]
+    return (*head, *module, wish.target, *wish.arguments)
+
+
+def _make_folder(wish: Wish, suffix: str, shared: bool) -> Path:
+    stem = re.sub(r"[^A-Za-z0-9_.-]", "-", Path(wish.target).name)[:40] or "program"
+    folder = Path(wish.out) if wish.out is not None else Path(f"chainerdoctor-{stem}{suffix}")
+    try:
+        folder.mkdir(parents=True, exist_ok=shared or wish.out is not None)
+        if not shared and any(folder.iterdir()):
+            raise RunError(f"{folder} is not empty; name another folder with --out")
+        if not shared or not (folder / "run.json").exists():
+            _write_manifest(folder, wish)
+    except OSError as error:
+        raise RunError(f"cannot record in {folder}: {error.strerror or error}") from None
+    return folder.resolve()
+
+
+def _write_manifest(folder: Path, wish: Wish) -> None:
+    content = {
+        "kind": "chainerdoctor run",
+        "schema": 1,
+        "tool": __version__,
+        "command": wish.command,
+        "target": wish.target,
+        "is_module": wish.is_module,
+        "instruments": {name: dict(options) for name, options in wish.instruments.items()},
+        "ranks": wish.ranks if wish.hosts or wish.ranks is not None else None,
+        "started_s": time.time(),
+    }
+    _write_json(folder / "run.json", content)
+
+
+def _amend(folder: Path, **more: Any) -> None:
+    path = folder / "run.json"
+    with contextlib.suppress(OSError, ValueError):  # the captures themselves are more than nothing
+        _write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **more})
+
+
+def _write_json(path: Path, content: Any) -> None:
+    # Ranks of a launcher write the same content at the same time: each its own file, moved into place.
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1)
+    os.replace(temporary, path)
+
+
+def _run_to_end(command: Tuple[str, ...], environment: Mapping[str, str]) -> int:
+    with _signals_for_the_program() as forward_to:
+        child = subprocess.Popen(command, env=dict(environment), close_fds=False)
+        forward_to.append(child.pid)
+        return child.wait()
+
+
+@contextlib.contextmanager
+def _signals_for_the_program() -> Iterator[List[int]]:
+    """Ctrl-C reaches the program by the terminal itself; SIGTERM is passed on. This process stays, to report."""
+    children: List[int] = []
+
+    def pass_on(number: int, frame: Optional[FrameType]) -> None:
+        for pid in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    handlers: Dict[int, Callable[[int, Optional[FrameType]], None]] = {
+        signal.SIGINT: lambda number, frame: None,
+        signal.SIGTERM: pass_on,
+    }
+    before = {}
+    for number, handler in handlers.items():
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, handler)
+    try:
+        yield children
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def wait_for_ranks(folder: Path, size: int, patience_s: float) -> None:
+    """Wait until every rank has said that it ended, or the patience is over: rank 0 reports while others still leave."""
+    until = time.monotonic() + patience_s
+    waiting = {capture_path(folder, rank) for rank in range(size)}
+    while waiting and time.monotonic() < until:
+        for path in tuple(waiting):
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - 65536))
+                if b'"what":"end"' in file.read():
+                    waiting.discard(path)
+        if waiting:
+            time.sleep(0.05)
+
+
+def report_on_run(
+    folder: Path, select: Tuple[str, ...] = (), ignore: Tuple[str, ...] = (), wait_s: float = 0.0
+) -> Tuple[Snapshot, Report]:
+    """Read a run, whole or not, and judge it.
+
+    Raises:
+        RunError, SelectionError: there is no run, or no such rule.
+    """
+    run = read_run(folder)
+    if wait_s:
+        wait_for_ranks(folder, run.size, wait_s)
+        run = read_run(folder)
+    seen = snapshot_of(run)
+    report = report_on(seen, selected(run_rules(), select, ignore), seen.command, _checked(seen, run.size))
+    return seen, dataclasses.replace(report, notes=(*report.notes, f"The run is in {folder} (chainerdoctor report)."))
+
+
+def run_rules() -> Tuple[Rule, ...]:
+    """Every rule: those whose facts no instrument recorded have nothing to look at."""
+    return all_rules()
+
+
+def _checked(seen: Snapshot, size: int) -> Tuple[Tuple[str, str], ...]:
+    setup = seen.all(ProgramRun)[0].fact
+    ends = [each.fact for each in seen.all(ProgramEnd)]
+    done = sorted({end.iterations for end in ends})
+    iterations = "-".join(str(each) for each in (done[:1] + done[-1:] if len(done) > 1 else done)) or "0"
+    ranks = f"{len(ends)} of {size} ranks" if len(ends) < size else f"{size} rank{'s' if size != 1 else ''}"
+    return (("looked at", f"{setup.target}, {ranks}, {iterations} iterations"),)
