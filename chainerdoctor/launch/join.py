@@ -93,7 +93,7 @@ def gather_as_rank(timeout_s: float, command: str, active: bool = True) -> Optio
         while exchange.arrived:
             gathering.feed(exchange.arrived.popleft(), time.time())
         time.sleep(0.01)
-    _clear(folder, *folder.iterdir())
+    _clear(folder, *_left_in(folder))
     exchange.end(min(3.0, until_s + 3.0 - time.monotonic()))
     took_s = time.monotonic() - began_s
     return Joined(gathering.snapshot(LauncherOutcome(f"joined {told.launcher}", 0, told.size, took_s, ""), command))
@@ -252,6 +252,14 @@ def _meeting_folder(environ: Mapping[str, str]) -> Path:
     if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o077:
         raise PermissionError(f"{folder} exists and is not this user's own")
     return folder
+
+
+def _left_in(folder: Path) -> Tuple[Path, ...]:
+    """What is still in the folder; nothing where the last rank to leave has removed it already."""
+    try:
+        return tuple(folder.iterdir())
+    except FileNotFoundError:
+        return ()
 
 
 def _clear(folder: Path, *paths: Path) -> None:
