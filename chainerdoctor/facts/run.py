@@ -21,7 +21,8 @@ class ProgramRun(Fact):
 
 @dataclass(frozen=True)
 class ProgramEnd(Fact):
-    """How one rank's program ended. ``how`` is ``returned``, ``exit`` (``SystemExit``), ``raised``, ``cannot run``, or
+    """How one rank's program ended. ``how`` is ``returned``, ``exit`` (``SystemExit``), ``raised``, ``stopped`` (by an
+    instrument, on the user's demand), ``cannot run``, or
     ``cut``: the capture ends without a word, as after a signal or ``os._exit``. ``code`` is the exit code where it is
     known; ``error`` and ``place`` (file:line of the program's own code) are those of an exception. ``last_s`` is how long
     after its beginning the capture was written to last."""

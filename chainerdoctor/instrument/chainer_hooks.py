@@ -124,13 +124,18 @@ def _phase(training: Training, phase: int, hold: bool = False) -> Callable[[Meth
 def _backward(training: Training) -> Callable[[Method], Method]:
     def make(original: Method) -> Method:
         def backward(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if training.on_backward and training.phase != BACKWARD:
-                training.tell(training.on_backward, self)
+            outermost = training.phase != BACKWARD
+            if outermost and training.on_backward:
+                scale = kwargs.get("loss_scale", args[2] if len(args) > 2 else None)
+                training.tell(training.on_backward, self, scale)
             before = training.enter(BACKWARD)
             try:
-                return original(self, *args, **kwargs)
+                result = original(self, *args, **kwargs)
             finally:
                 training.leave(before)
+            if outermost and training.on_backward_done:
+                training.tell(training.on_backward_done)
+            return result
 
         return backward
 

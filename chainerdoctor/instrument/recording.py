@@ -15,11 +15,11 @@ from typing import Any, Dict, List, Mapping, Tuple
 from chainerdoctor.instrument.imports import when_imported
 from chainerdoctor.instrument.runner import Ended, Instrument
 from chainerdoctor.instrument.spool import Spool
-from chainerdoctor.instrument.training import Training
+from chainerdoctor.instrument.training import StopTraining, Training
 from chainerdoctor.launch.identity import identity
 
 #: Instruments: each is a module of this package with ``instrument(recording, options) -> Instrument``.
-INSTRUMENTS: Tuple[str, ...] = ()
+INSTRUMENTS: Tuple[str, ...] = ("gradients",)
 #: Packages whose versions a capture tells.
 _PACKAGES = ("chainer", "chainermn", "cupy", "numpy")
 
@@ -101,6 +101,8 @@ def tell_end(recording: Recording, ended: Ended) -> None:
     """The last record of a program that came to its end by itself."""
     error = ended.exception
     how = "returned" if error is None else "exit" if isinstance(error, SystemExit) else "raised"
+    if isinstance(error, StopTraining):
+        how = "stopped"
     content: Dict[str, Any] = {"how": how, "code": ended.exit_code, "t": time.time()}
     content["iterations"] = recording.training.completed
     if how == "raised":

@@ -39,7 +39,9 @@ class Training:
     Lists of listeners, each called in the training's own thread:
 
     - ``on_phase(old, new)``: numbers of :data:`PHASES`.
-    - ``on_backward(variable)``: before the outermost ``variable.backward()``, ``variable`` being the loss as a rule.
+    - ``on_backward(variable, loss_scale)``: before the outermost ``variable.backward()``, ``variable`` being the loss as a
+      rule, ``loss_scale`` what that call was given or ``None``.
+    - ``on_backward_done()``: after it; gradients are this rank's own.
     - ``on_gradients(optimizer)``: gradients are complete (after the all-reduce, before the optimizer's hooks and update).
     - ``on_updated(optimizer)``: that optimizer's update is complete.
     - ``on_iteration(number)``: an iteration is complete; the first is 1.
@@ -54,6 +56,7 @@ class Training:
         self.completed = 0
         self.on_phase: List[Listener] = []
         self.on_backward: List[Listener] = []
+        self.on_backward_done: List[Listener] = []
         self.on_gradients: List[Listener] = []
         self.on_updated: List[Listener] = []
         self.on_iteration: List[Listener] = []

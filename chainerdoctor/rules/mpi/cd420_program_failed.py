@@ -22,12 +22,14 @@ def program_failed(snapshot: Snapshot) -> Iterator[Finding]:
     How to mend it: look at the rank that ended first, at the place named. A rank that was killed without a word often
     met the kernel's out-of-memory killer: dmesg on its node says so.
     """
-    bad = [seen for seen in snapshot.all(ProgramEnd) if seen.fact.how != "returned" and seen.fact.code != 0]
+    bad = [seen for seen in snapshot.all(ProgramEnd) if seen.fact.how not in ("returned", "stopped") and seen.fact.code]
+    bad += [seen for seen in snapshot.all(ProgramEnd) if seen.fact.how == "cut" and seen.fact.code is None]
     raised = [seen for seen in bad if seen.fact.how in ("raised", "exit", "cannot run")]
     # Where one rank raised, those that were cut are its victims.
     for seen in raised:
         yield _finding(seen, bad)
-    if not raised:
+    stopped = any(seen.fact.how == "stopped" for seen in snapshot.all(ProgramEnd))
+    if not raised and not stopped:
         for seen in bad:
             yield _finding(seen, bad)
 
