@@ -193,6 +193,8 @@ def _local_norms(steps: Dict[int, Dict[int, Dict[str, Any]]]) -> RankComparison:
                 ratios[rank].append(norm / others)
     medians = {rank: statistics.median(values) for rank, values in ratios.items() if values}
     odd = tuple(sorted(rank for rank, value in medians.items() if value > 10 or value < 0.1))
+    if len(steps) == 2:  # each is the other's outlier: the mean is the larger one's
+        odd = tuple(rank for rank in odd if medians[rank] > 10)
     if odd and len(common) >= 5 and len(odd) * 2 <= len(steps):
         detail = ", ".join(
             f"rank {rank}: {value:.3g} times the others' median" for rank, value in sorted(medians.items())

@@ -115,7 +115,7 @@ def _parameters(
             optimizer=at,
             path=str(name),
             dtype=str(dtypes[place]) if place < len(dtypes) else "",
-            size=_size(shape),
+            shape=tuple(int(_float(each)) for each in _list(shape)),
             norm_first=norms[0] if norms else 0.0,
             norm_median=_median(norms),
             norm_last=norms[-1] if norms else 0.0,
@@ -221,10 +221,3 @@ def _at(values: Any, place: int) -> float:
 def _median(values: List[float]) -> float:
     finite = [each for each in values if each - each == 0.0]
     return statistics.median(finite) if finite else 0.0
-
-
-def _size(shape: Any) -> int:
-    size = 1
-    for each in _list(shape):
-        size *= int(_float(each)) if _float(each) == _float(each) else 0
-    return size if isinstance(shape, list) else 0

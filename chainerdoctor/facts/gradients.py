@@ -37,7 +37,7 @@ class ParameterGradient(Fact):
     optimizer: int
     path: str
     dtype: str
-    size: int
+    shape: Tuple[int, ...]
     norm_first: float
     norm_median: float
     norm_last: float
@@ -140,3 +140,11 @@ class RankComparison(Fact):
     paths: Tuple[str, ...]
     detail: str
     exchanged: bool
+
+
+def size_of(shape: Tuple[int, ...]) -> int:
+    """Number of elements of an array of this shape."""
+    size = 1
+    for each in shape:
+        size *= each
+    return size

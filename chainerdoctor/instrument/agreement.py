@@ -12,7 +12,6 @@ from typing import Any, Dict, Iterable, List, Optional
 
 from chainerdoctor.instrument import gradient_sums as sums
 from chainerdoctor.instrument.recording import Recording
-from chainerdoctor.instrument.training import ALLREDUCE
 
 #: The share of the time that fingerprints may take.
 _SHARE = 0.01
@@ -36,17 +35,11 @@ class Agreement:
     def start(self) -> None:
         """The clock of the cost begins."""
         self._began = time.monotonic()
-        self._training.on_phase.append(self._phase)
 
     @property
     def is_multi_node(self) -> bool:
         """Whether gradients were exchanged before the update."""
         return self._multi_node
-
-    def _phase(self, old: int, new: int) -> None:
-        if new == ALLREDUCE and not self._multi_node:
-            self._multi_node = True
-            self._spool.tell("exchange", {"n": self._training.completed + 1})
 
     def local_gradients(self, targets: List[Any]) -> None:
         """After ``backward()``, before the exchange: this rank's own gradients and which are missing."""
@@ -67,6 +60,9 @@ class Agreement:
         """After the exchange: the norms, with all their digits, and the sums where the sum itself is checked."""
         if self._size < 2:
             return
+        if not self._multi_node and self._training.gradient_exchanges:
+            self._multi_node = True
+            self._spool.tell("exchange", {"n": number})
         content: Dict[str, Any] = {"n": number, "norms": [each.hex() for each in norms]}
         scale = getattr(optimizer, "_loss_scale", None)
         content["scale"] = scale

@@ -28,8 +28,8 @@ Method = Callable[..., Any]
 HOOK_NAME = "chainerdoctor"
 
 
-#: Methods of ChainerMN's communicators that exchange gradients or parameters.
-GRADIENT_EXCHANGES = ("multi_node_mean_grad", "allreduce_grad", "bcast_data", "_multi_node_mean_grad_async")
+#: Methods of ChainerMN's communicators that exchange gradients.
+GRADIENT_EXCHANGES = ("multi_node_mean_grad", "allreduce_grad", "_multi_node_mean_grad_async")
 
 
 def hook_chainer(training: Training, chainer: ModuleType) -> None:
@@ -70,7 +70,8 @@ def _communicator_made(training: Training) -> Callable[[Method], Method]:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             for kind in type(self).__mro__:
                 for name in GRADIENT_EXCHANGES:
-                    around(kind, name, _phase(training, ALLREDUCE))
+                    around(kind, name, _exchange(training))
+                around(kind, "bcast_data", _phase(training, ALLREDUCE))
             original(self, *args, **kwargs)
 
         return __init__
@@ -117,6 +118,19 @@ def _phase(training: Training, phase: int, hold: bool = False) -> Callable[[Meth
                 training.leave(before)
 
         return wrapper
+
+    return make
+
+
+def _exchange(training: Training) -> Callable[[Method], Method]:
+    phase = _phase(training, ALLREDUCE)
+
+    def make(original: Method) -> Method:
+        def exchange(*args: Any, **kwargs: Any) -> Any:
+            training.gradient_exchanges += 1
+            return original(*args, **kwargs)
+
+        return phase(exchange)
 
     return make
 

@@ -63,10 +63,17 @@ class Functions:
         _, code, offset = getattr(function, _ORIGIN, (None, None, 0))
         return "" if code is None else f"{code.co_filename}:{_line(code, offset)}"
 
-    def here(self) -> Tuple[str, str]:
-        """Path of the innermost link and the program's line at this moment, as above."""
-        code, offset = self._caller()
-        place = "" if code is None else f"{code.co_filename}:{_line(code, offset)}"
+    def here(self, outermost: str) -> Tuple[str, str]:
+        """Path of the innermost link and the program's line at this moment, as above, but nothing that is outside of
+        the nearest frame of the file ``outermost``."""
+        frame, place = sys._getframe(1), ""
+        while frame is not None and not place:
+            code = frame.f_code
+            if code.co_filename == outermost and frame.f_back is not None and code.co_name != "ran":
+                break
+            if not code.co_filename.startswith((self._chainer_folder, _HERE)):
+                place = f"{code.co_filename}:{frame.f_lineno}"
+            frame = frame.f_back  # type: ignore[assignment]
         return (self.paths.of(self._links[-1]) if self._links else "", place)
 
     def _called(self, arguments: Any) -> None:

@@ -70,7 +70,6 @@ class Gradients:
         self._broken = 0
         self._skips = 0
         self._none_before: Dict[int, List[str]] = {}
-        self._fresh = True
         self._chainer: Any = None
 
     def start(self) -> None:
@@ -104,9 +103,7 @@ class Gradients:
     # One iteration, in the order of its events.
 
     def _backward_begins(self, variable: Any, scale: Optional[float]) -> None:
-        if self._fresh:
-            self._fresh = False
-            self._told.gradients_before_backward(self._training)
+        self._told.backward_begins(self._training)
         self._losses.append(loss_of(variable, scale))
 
     def _backward_done(self) -> None:
@@ -116,6 +113,7 @@ class Gradients:
 
     def _gradients_are_there(self, optimizer: Any) -> None:
         losses, self._losses = self._losses, []
+        self._told.update_begins(self._training, optimizer)
         number = self._training.completed + 1
         if number % self._every and number > self._every:
             self._functions.forget()
@@ -149,7 +147,6 @@ class Gradients:
         self._functions.forget()
 
     def _updated(self, optimizer: Any) -> None:
-        self._fresh = True
         actual = getattr(optimizer, "actual_optimizer", optimizer)
         table = self._tables.get(id(actual))
         if table is not None and table.samples is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
 from chainerdoctor.instrument import gradient_sums as sums
 from chainerdoctor.instrument.spool import Spool
@@ -46,8 +46,10 @@ class Told:
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
         self._known: Dict[int, Dict[str, Any]] = {}
-        self._backwards = 0
-        self._kept = 0
+        self._updates = self._kept = 0
+        #: Numbers of targets whose gradients were cleared since their last update, and of those that had one.
+        self._cleared: Set[int] = set()
+        self._updated: Set[int] = set()
 
     def optimizer(self, optimizer: Any, number: int, ranks: int) -> None:
         """Settings of this optimizer that change only seldom; told when they do."""
@@ -75,23 +77,36 @@ class Told:
             self._known[number] = content
             self._spool.tell("optimizer", {**content, "settings": hyperparameters(optimizer)})
 
-    def gradients_before_backward(self, training: Training) -> None:
-        """Before the first ``backward()`` after an update: gradients that are still there will be added to."""
-        if training.completed == 0:
-            return
-        self._backwards += 1
-        for target in training.targets:
-            for path, parameter in target.namedparams(False):
-                gradient = parameter.grad
-                if gradient is not None and gradient.size and sums.squares([sums.sample(gradient)])[0] != 0.0:
-                    self._kept += 1
-                    if self._kept in (1, 10, 100):
-                        self._spool.tell(
-                            "kept_gradients", {"path": path, "times": self._kept, "of": self._backwards}, now=True
-                        )
-                    return
-                if gradient is not None:
-                    break  # zerograds() was called; one parameter tells it
+    def backward_begins(self, training: Training) -> None:
+        """Before a backward pass: gradients that are not there were cleared since the last update."""
+        for number, target in enumerate(training.targets):
+            if number not in self._cleared and _is_clear(target):
+                self._cleared.add(number)
+
+    def update_begins(self, training: Training, optimizer: Any) -> None:
+        """Gradients are complete: were they cleared in between?"""
+        number = next((n for n, each in enumerate(training.targets) if each is optimizer.target), -1)
+        if number in self._updated:
+            self._updates += 1
+            if number not in self._cleared:
+                self._kept += 1
+                if self._kept in (1, 10, 100, 1000):
+                    path = next((path for path, each in optimizer.target.namedparams(False)), "")
+                    told = {"path": path, "times": self._kept, "of": self._updates}
+                    self._spool.tell("kept_gradients", told, now=True)
+        self._updated.add(number)
+        self._cleared.discard(number)
+
+
+def _is_clear(target: Any) -> bool:
+    """Whether the first gradients of a link are ``None`` or zero (a few tell it; zeros may be a dead layer's)."""
+    for count, parameter in enumerate(target.params(False)):
+        gradient = parameter.grad
+        if gradient is not None and gradient.size and sums.squares([sums.sample(gradient)])[0] != 0.0:
+            return False
+        if count == 3:
+            break
+    return True
 
 
 def _eps_lost(optimizer: Any, half: bool) -> Optional[float]:

@@ -121,7 +121,8 @@ class _Replay:
         #: Copies with their originals, in order of the forward pass.
         self._pairs: List[Tuple[Any, Any]] = []
         self._culprit: Optional[Culprit] = None
-        self._inner = ""
+        #: A function within a function: its label, and the words that name it.
+        self._inner = ("", "")
 
     def run(self) -> Replayed:
         order = self._order()
@@ -217,14 +218,14 @@ class _Replay:
     @contextlib.contextmanager
     def _watching_inside(self) -> Iterator[None]:
         """Functions that one function calls itself (F.forget, a function made of others) are named as well."""
-        self._inner = ""
+        self._inner = ("", "")
 
         def ran(function: Any, inputs: Tuple[Any, ...], outputs: Tuple[Any, ...]) -> None:
-            if not self._inner and any(nonfinite(each.array) for each in outputs):
+            if not self._inner[0] and any(nonfinite(each.array) for each in outputs):
                 given = [getattr(each, "array", each) for each in inputs]
                 if not any(nonfinite(each) for each in given):
-                    path, place = self._functions.here()
-                    self._inner = " ".join(filter(None, (function.label, path, place)))
+                    path, place = self._functions.here(__file__)
+                    self._inner = (function.label, " ".join(filter(None, (function.label, path, place))))
 
         self._functions.ran, before = ran, self._functions.ran
         try:
@@ -234,7 +235,8 @@ class _Replay:
 
     def _named(self, stage: str, function: Any) -> Culprit:
         path, place = self._functions.path_of(function), self._functions.place_of(function)
-        inner = self._inner if self._inner.partition(" ")[0] != function.label else ""
+        label, words = self._inner
+        inner = words if label != function.label else ""
         return Culprit(stage, function.label, path, place, inner, function=function)
 
     def _survives_in_float32(self, function: Any) -> Optional[bool]:

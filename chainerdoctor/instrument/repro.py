@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import inspect
 import os
+import subprocess
+import sys
 import textwrap
 from typing import Any, Dict, List, Tuple
 
 from chainerdoctor.instrument.replay import Culprit, cloned
+
+#: For the written script to run once, with its import of Chainer.
+_PATIENCE_S = 120.0
 
 _SCRIPT = '''"""{title}
 
 Needs Chainer and the file arrays.npz beside it. Exits with 1 while the result is not finite, and says so.
 """
 
+import importlib
 import os
 import sys
 
@@ -97,7 +103,17 @@ def write_repro(folder: str, rank: int, culprit: Culprit) -> str:
     path = os.path.join(place, "repro.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
+    # A function may need what cannot be written down (a bound method, a library's handle): only trying tells.
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=_PATIENCE_S, env=_alone())
+    if done.returncode != 1 or "not finite" not in done.stdout:
+        os.unlink(path)
+        raise ValueError(f"{culprit.label} needs more than arrays and numbers")
     return path
+
+
+def _alone() -> Dict[str, str]:
+    """The environment without what makes a process a rank of this one's launcher."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "OMPI_", "PMIX", "HYDI"))}
 
 
 def _plain_function(function: Any) -> Tuple[Any, bool]:
@@ -112,14 +128,22 @@ def _state(function: Any) -> Tuple[str, Dict[str, Any]]:
     settings: List[str] = []
     arrays: Dict[str, Any] = {}
     for name, value in vars(function).items():
-        if name.startswith(("_chainerdoctor", "_node", "_owned_node", "_impl", "backward")):
+        if name.startswith("_chainerdoctor") or name in ("_node", "_owned_node"):
             continue
         if hasattr(value, "dtype") and hasattr(value, "shape"):
             arrays[f"self.{name}"] = _host(value)
         elif _is_literal(value):
             settings.append(f"{name!r}: {value!r}")
+        elif _is_chainer_s_own(value):
+            settings.append(f"{name!r}: importlib.import_module({value.__module__!r}).{value.__qualname__}")
         # What else a function keeps belongs to its last run or to a library's handle, and is made anew.
     return "{" + ", ".join(settings) + "}", arrays
+
+
+def _is_chainer_s_own(value: Any) -> bool:
+    """A function or class of one of Chainer's modules, which the script can import."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    return isinstance(module, str) and module.startswith("chainer.") and name.isidentifier() and callable(value)
 
 
 def _is_literal(value: Any) -> bool:

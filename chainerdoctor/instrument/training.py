@@ -60,6 +60,8 @@ class Training:
         self.on_gradients: List[Listener] = []
         self.on_updated: List[Listener] = []
         self.on_iteration: List[Listener] = []
+        #: How often gradients were exchanged with other ranks.
+        self.gradient_exchanges = 0
         #: The main link of every optimizer that was set up, by the optimizer's number in order of their set-up.
         self.targets: List[Any] = []
         #: Chainer's own hooks, registered in every thread that trains.

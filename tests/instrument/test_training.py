@@ -191,7 +191,7 @@ if __name__ == "__main__":
     print(digest(model))
 """,
 }
-INSTRUMENTS = [{}]
+INSTRUMENTS = [{}, {"gradients": {"across_ranks": True}}]
 
 
 @pytest.mark.parametrize("instruments", INSTRUMENTS, ids=lambda wishes: "+".join(wishes) or "none")
@@ -213,10 +213,11 @@ def test_results_are_the_same_bit_for_bit(tmp_path: Path, how: str, instruments:
     assert len(read_capture(str(run / "rank-00000.capture")).all("iteration")) == 20
 
 
-def test_results_of_ranks_are_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("instruments", INSTRUMENTS, ids=lambda wishes: "+".join(wishes) or "none")
+def test_results_of_ranks_are_the_same(tmp_path: Path, instruments: dict) -> None:
     run = tmp_path / "run"
     run.mkdir()
-    (run / "run.json").write_text(json.dumps({"kind": "chainerdoctor run", "instruments": {}}))
+    (run / "run.json").write_text(json.dumps({"kind": "chainerdoctor run", "instruments": instruments}))
     mpiexec = str(Path(sys.executable).parent / "mpiexec")
     script = [str(SCRIPTS / "healthy_naive_ranks.py"), "--iterations", "10"]
     plain = subprocess.run([mpiexec, "-n", "2", sys.executable, *script], capture_output=True, text=True)

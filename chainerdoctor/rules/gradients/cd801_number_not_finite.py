@@ -49,7 +49,7 @@ def _message(broke: NumberBroke) -> str:
 
 
 def _in(path: str) -> str:
-    return f" in {path}" if path else ""
+    return f" in {path}" if path not in ("", "/") else ""
 
 
 def _remedy(broke: NumberBroke) -> str:

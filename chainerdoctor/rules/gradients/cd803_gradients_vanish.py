@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from chainerdoctor.facts.gradients import ParameterGradient
+from chainerdoctor.facts.gradients import ParameterGradient, size_of
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.snapshot import Snapshot
 
 #: A weight whose gradient is so many times smaller, element for element, than the largest among the weights.
 _TIMES = 1e-5
-#: Smaller parameters (biases, scales) are no layer's measure.
-_LEAST_SIZE = 16
 
 
 @rule("CD803", Severity.WARNING, needs=(ParameterGradient,), since="0.1")
@@ -27,10 +25,11 @@ def gradients_vanish(snapshot: Snapshot) -> Iterator[Finding]:
     """
     groups: Dict[Tuple[str, Optional[int], int], List[ParameterGradient]] = {}
     for seen in snapshot.all(ParameterGradient):
-        if seen.fact.size >= _LEAST_SIZE and seen.fact.norm_median > 0:
+        # Biases are no measure: one before a batch normalisation has no gradient by construction.
+        if len(seen.fact.shape) >= 2 and seen.fact.norm_median > 0:
             groups.setdefault((seen.node, seen.rank, seen.fact.optimizer), []).append(seen.fact)
     for (node, rank, _), parameters in groups.items():
-        sizes = {each.path: each.norm_median / math.sqrt(each.size) for each in parameters}
+        sizes = {each.path: each.norm_median / math.sqrt(size_of(each.shape)) for each in parameters}
         most = max(sizes.values())
         small = sorted((size, path) for path, size in sizes.items() if size < most * _TIMES)
         if small:

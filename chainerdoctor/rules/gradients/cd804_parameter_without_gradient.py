@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Tuple
 
+from chainerdoctor.consensus import rank_list
 from chainerdoctor.facts.gradients import ParameterGradient
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
-from chainerdoctor.snapshot import Snapshot
+from chainerdoctor.snapshot import Sighting, Snapshot
 
 #: Backward passes after which it is no accident.
 _ENOUGH = 10
@@ -22,17 +23,21 @@ def parameter_without_gradient(snapshot: Snapshot) -> Iterator[Finding]:
 
     How to mend it: use the layer in forward(), or, where it is meant to stay, say so with link.disable_update().
     """
-    groups: Dict[Tuple[str, Optional[int]], List[ParameterGradient]] = {}
+    by_path: Dict[Tuple[int, str], List[Sighting[ParameterGradient]]] = {}
     for seen in snapshot.all(ParameterGradient):
-        fact = seen.fact
-        never = fact.seen >= _ENOUGH and fact.without == fact.seen
-        groups.setdefault((seen.node, seen.rank), []).extend([fact] if never else [])
-    for (node, rank), dead in groups.items():
-        if dead:
-            names = ", ".join(each.path for each in dead[:8]) + (f" and {len(dead) - 8} more" if len(dead) > 8 else "")
-            yield Finding(
-                where=f"{node}/rank {rank}",
-                message=f"{len(dead)} parameter{'s' if len(dead) != 1 else ''} never got a gradient",
-                remedy="Use the layer in forward(), or call link.disable_update() where it is meant to stay as it is.",
-                evidence=(Evidence("parameters", names), Evidence("backward passes", str(dead[0].seen))),
-            )
+        by_path.setdefault((seen.fact.optimizer, seen.fact.path), []).append(seen)
+    # One that got a gradient on another rank is another finding (CD823).
+    dead = [
+        group
+        for group in by_path.values()
+        if all(seen.fact.seen >= _ENOUGH and seen.fact.without == seen.fact.seen for seen in group)
+    ]
+    if dead:
+        paths = [group[0].fact.path for group in dead]
+        names = ", ".join(paths[:8]) + (f" and {len(paths) - 8} more" if len(paths) > 8 else "")
+        yield Finding(
+            where=dead[0][0].where if len(dead[0]) == 1 else rank_list(sorted(seen.rank or 0 for seen in dead[0])),
+            message=f"{len(dead)} parameter{'s' if len(dead) != 1 else ''} never got a gradient",
+            remedy="Use the layer in forward(), or call link.disable_update() where it is meant to stay as it is.",
+            evidence=(Evidence("parameters", names), Evidence("backward passes", str(dead[0][0].fact.seen))),
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from chainerdoctor.facts.gradients import OptimizerSettings, ParameterGradient
+from chainerdoctor.facts.gradients import OptimizerSettings, ParameterGradient, size_of
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.snapshot import Snapshot
@@ -32,7 +32,7 @@ def half_precision_underflow(snapshot: Snapshot) -> Iterator[Finding]:
         fact = seen.fact
         # Zeros alone may be a ReLU's; numbers that are nearly lost are not.
         lost = fact.subnormal >= _SHARE or (fact.subnormal > 0.2 and fact.zeros + fact.subnormal >= 0.9)
-        if fact.dtype == "float16" and fact.size >= _LEAST_SIZE and lost:
+        if fact.dtype == "float16" and size_of(fact.shape) >= _LEAST_SIZE and lost:
             groups.setdefault((seen.node, seen.rank, fact.optimizer), []).append(fact)
     for key, parameters in groups.items():
         peak = max(each.peak for each in parameters)
