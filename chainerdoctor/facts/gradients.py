@@ -30,7 +30,7 @@ class GradientSeries(Fact):
 class ParameterGradient(Fact):
     """The gradient of one parameter. ``norm_first``, ``norm_median`` and ``norm_last`` are Euclidean norms; ``zeros`` and
     ``subnormal`` the median shares of elements that are zero, or non-zero below the smallest normal float16, estimated
-    from at most 16,384 elements; ``peak`` the largest magnitude seen in them; ``update_ratio`` the median of
+    from at most 4,096 elements; ``peak`` the largest magnitude seen in them; ``update_ratio`` the median of
     ‖change of the parameter‖/‖parameter‖ (``None``: never measured); ``without`` of ``seen`` backward passes gave it no
     gradient at all."""
 

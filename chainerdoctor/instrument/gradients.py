@@ -23,8 +23,11 @@ from chainerdoctor.instrument.spool import Stride
 from chainerdoctor.instrument.training import StopTraining
 
 #: Shares and update ratios are looked at in the first iterations and then in each so-manieth.
-_SAMPLE_EVERY = 10
+_SAMPLE_EVERY = 20
 _SAMPLED_AT_FIRST = 3
+#: Settings of optimizers and the names of their parameters are looked at as often as this, and in the first iterations.
+_LOOK_EVERY = 20
+_LOOKED_AT_FIRST = 5
 #: Norms of the last iterations, told with a culprit.
 _TREND = 10
 
@@ -42,6 +45,7 @@ class _Table:
         self.names = [path for path, _ in parameters]
         self.parameters = [each for _, each in parameters]
         self.initialised = [each.is_initialized for each in self.parameters]
+        self.all_initialised = all(self.initialised)
         self.without_gradient = [0] * len(parameters)
         self.seen = 0
         self.samples: Optional[List[Any]] = None
@@ -69,7 +73,7 @@ class Gradients:
         self._trend: List[Tuple[int, float]] = []
         self._broken = 0
         self._skips = 0
-        self._none_before: Dict[int, List[str]] = {}
+        self._none_before: Set[int] = set()
         self._chainer: Any = None
 
     def start(self) -> None:
@@ -107,8 +111,9 @@ class Gradients:
         self._losses.append(loss_of(variable, scale))
 
     def _backward_done(self) -> None:
-        for number, target in enumerate(self._training.targets):
-            self._none_before[number] = [path for path, each in target.namedparams(False) if each.grad is None]
+        self._none_before = {
+            id(each) for target in self._training.targets for each in target.params(False) if each.grad is None
+        }
         self._agreement.local_gradients(self._training.targets)
 
     def _gradients_are_there(self, optimizer: Any) -> None:
@@ -167,6 +172,8 @@ class Gradients:
     def _table(self, optimizer: Any) -> _Table:
         """The optimizer's parameters; told anew when they change."""
         known = self._tables.get(id(optimizer))
+        if known is not None and not self._looks(known) and known.all_initialised:
+            return known
         parameters = sorted(optimizer.target.namedparams())
         if (
             known is not None
@@ -192,11 +199,16 @@ class Gradients:
         )
         return table
 
+    @staticmethod
+    def _looks(table: _Table) -> bool:
+        return table.seen < _LOOKED_AT_FIRST or table.seen % _LOOK_EVERY == 0
+
     def _tell_step(
         self, optimizer: Any, table: _Table, number: int, loss: Optional[float], total: float, scale: float
     ) -> None:
         first = next((each for each in self._functions.arguments if getattr(each, "shape", None)), None)
-        self._told.optimizer(optimizer, table.number, self._recording.size)
+        if self._looks(table):
+            self._told.optimizer(optimizer, table.number, self._recording.size)
         if not self._strides[table.number].keep():
             return
         self._spool.tell(
@@ -233,12 +245,9 @@ class Gradients:
     def _count_missing(self, table: _Table) -> None:
         """Count the parameters to which the backward pass gave nothing (before zeros were put in their place)."""
         table.seen += 1
-        for number, target in enumerate(self._training.targets):
-            missing = self._none_before.get(number)
-            if missing and len(target.__dict__) and any(each is table.parameters[0] for each in target.params()):
-                gone = set(missing)
-                for at, name in enumerate(table.names):
-                    table.without_gradient[at] += name in gone
+        if self._none_before:
+            for at, each in enumerate(table.parameters):
+                table.without_gradient[at] += id(each) in self._none_before
 
     def _tell_missing(self, table: _Table) -> None:
         self._spool.tell("missing", {"o": table.number, "seen": table.seen, "none": table.without_gradient})
