@@ -10,7 +10,7 @@ import sys
 import time
 from array import array
 from types import ModuleType
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from chainerdoctor.instrument import gradient_sums as sums
 from chainerdoctor.instrument.agreement import Agreement
