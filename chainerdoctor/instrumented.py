@@ -16,11 +16,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple
 
-from chainerdoctor import __version__
 from chainerdoctor.captures import RunError, read_run, snapshot_of
 from chainerdoctor.facts.run import ProgramEnd, ProgramRun
 from chainerdoctor.findings import Report
-from chainerdoctor.instrument.recording import capture_path
+from chainerdoctor.instrument.recording import capture_path, manifest_of, write_manifest
 from chainerdoctor.judging import report_on
 from chainerdoctor.launch.hosts import Slots
 from chainerdoctor.launch.identity import identity
@@ -120,9 +119,6 @@ def _make_folder(wish: Wish, suffix: str, shared: bool) -> Path:
 
 def _write_manifest(folder: Path, wish: Wish) -> None:
     content = {
-        "kind": "chainerdoctor run",
-        "schema": 1,
-        "tool": __version__,
         "command": wish.command,
         "target": wish.target,
         "is_module": wish.is_module,
@@ -130,22 +126,12 @@ def _write_manifest(folder: Path, wish: Wish) -> None:
         "ranks": wish.ranks if wish.hosts or wish.ranks is not None else None,
         "started_s": time.time(),
     }
-    _write_json(folder / "run.json", content)
+    write_manifest(folder, content)
 
 
 def _amend(folder: Path, **more: Any) -> None:
-    path = folder / "run.json"
     with contextlib.suppress(OSError, ValueError):  # the captures themselves are more than nothing
-        _write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **more})
-
-
-def _write_json(path: Path, content: Any) -> None:
-    # Ranks of a launcher write the same content at the same time: each its own file, moved into place.
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1)
-    os.replace(temporary, path)
+        write_manifest(folder, {**manifest_of(folder), **more})
 
 
 def _run_to_end(command: Tuple[str, ...], environment: Mapping[str, str]) -> int:

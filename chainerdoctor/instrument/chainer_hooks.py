@@ -86,7 +86,9 @@ def register_in_this_thread(training: Training, chainer: ModuleType) -> None:
         (chainer.get_function_hooks(), training.function_hooks),
     ):
         for hook in hooks:
-            registered.setdefault(hook.name, hook)
+            if hook.name not in registered:
+                registered[hook.name] = hook
+                training.forget_hooks.append(lambda of=registered, name=hook.name: of.pop(name, None))  # type: ignore[misc]
 
 
 def _hook_links(training: Training, chainer: ModuleType) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Tuple
 
+from chainerdoctor import __version__
 from chainerdoctor.instrument.imports import when_imported
 from chainerdoctor.instrument.runner import Ended, Instrument
 from chainerdoctor.instrument.spool import Spool
@@ -121,6 +122,21 @@ def _last_place(ended: Ended) -> str:
             place = f"{file}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
+
+
+def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write a run's ``run.json``, whole or not at all.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    path = folder / "run.json"
+    # Ranks of a launcher write the same content at the same time: each its own file, moved into place.
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump({"kind": "chainerdoctor run", "schema": 1, "tool": __version__, **content}, file, indent=1)
+    os.replace(temporary, path)
 
 
 def manifest_of(folder: Path) -> Dict[str, Any]:

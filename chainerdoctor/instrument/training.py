@@ -67,6 +67,8 @@ class Training:
         #: Chainer's own hooks, registered in every thread that trains.
         self.link_hooks: List[Any] = []
         self.function_hooks: List[Any] = []
+        #: Take those away again.
+        self.forget_hooks: List[Callable[[], None]] = []
         self._thread = threading.get_ident()
         self._held = False
         self._in_trainer = 0
@@ -85,6 +87,21 @@ class Training:
 
         when_imported("chainer", lambda module: self._guarded(chainer_hooks.hook_chainer, module))
         when_imported("chainermn", lambda module: self._guarded(chainer_hooks.hook_chainermn, module))
+
+    def stop(self) -> None:
+        """Tell nobody anything any more, and take the hooks away."""
+        for listeners in (
+            self.on_phase,
+            self.on_backward,
+            self.on_backward_done,
+            self.on_gradients,
+            self.on_updated,
+            self.on_iteration,
+        ):
+            listeners.clear()
+        unhook()
+        for forget in self.forget_hooks:
+            forget()
 
     def _guarded(self, hook: Callable[[Training, ModuleType], None], module: ModuleType) -> None:
         try:
@@ -232,6 +249,19 @@ def around(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[
     made = functools.wraps(original)(make(original))
     made._chainerdoctor = True  # type: ignore[attr-defined]
     setattr(owner, name, made)
+    _HOOKED.append((owner, name, original, made))
+
+
+#: What was replaced: owner, name, the original and what stands in its place.
+_HOOKED: List[Tuple[Any, str, Any, Any]] = []
+
+
+def unhook() -> None:
+    """Put every original back, but for those that somebody else has replaced since."""
+    while _HOOKED:
+        owner, name, original, made = _HOOKED.pop()
+        if vars(owner).get(name) is made:
+            setattr(owner, name, original)
 
 
 def subclasses(owner: type) -> Iterator[type]:

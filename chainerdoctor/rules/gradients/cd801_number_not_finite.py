@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
+from chainerdoctor.consensus import rank_list
 from chainerdoctor.facts.gradients import ArrayRange, GradientSeries, NumberBroke
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
@@ -28,11 +29,23 @@ def number_not_finite(snapshot: Snapshot) -> Iterator[Finding]:
     the function that fuses both, such as softmax_cross_entropy or log_softmax). float16 ends at 65504: a sum or a square
     in it wants float32, or a smaller loss scale.
     """
-    for seen in snapshot.all(NumberBroke):
-        broke = seen.fact
-        yield Finding(
-            where=seen.where, message=_message(broke), remedy=_remedy(broke), evidence=tuple(_evidence(broke))
-        )
+    broken = snapshot.all(NumberBroke)
+    culprits = [seen for seen in broken if seen.fact.stage]
+    first = min((seen.fact.iteration for seen in culprits), default=0)
+    # What came through the all-reduce is told once, beside the rank that it came from.
+    victims = [
+        seen
+        for seen in broken
+        if culprits and not seen.fact.stage and seen.fact.exchanged and seen.fact.iteration >= first
+    ]
+    for seen in broken:
+        if seen in victims:
+            continue
+        broke, evidence = seen.fact, list(_evidence(seen.fact))
+        if victims and broke.stage:
+            ranks = rank_list(sorted(each.rank or 0 for each in victims))
+            evidence.append(Evidence("went through the all-reduce to", ranks))
+        yield Finding(where=seen.where, message=_message(broke), remedy=_remedy(broke), evidence=tuple(evidence))
 
 
 def _message(broke: NumberBroke) -> str:
