@@ -5,18 +5,14 @@ and free of third-party packages. For programs that would rather import than be 
 ``watch(optimizer)`` and the Trainer extension ``GradientMonitor()``.
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from chainerdoctor.instrument.library import GradientMonitor as GradientMonitor
-    from chainerdoctor.instrument.library import watch as watch
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     if name in ("watch", "GradientMonitor"):
-        from chainerdoctor.instrument import library
-
-        return getattr(library, name)
+        # By name, so that nothing here depends on the code that runs inside training.
+        return getattr(importlib.import_module("chainerdoctor.instrument.library"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

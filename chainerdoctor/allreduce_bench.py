@@ -89,7 +89,7 @@ def bench(
     shown = dataclasses.replace(
         report,
         tables=tables_of(whole, size, compute_s),
-        pictures=curve_of(whole),
+        charts=curve_of(whole),
         notes=(*report.notes, *notes_of(whole)),
     )
     return Measured(whole, shown)

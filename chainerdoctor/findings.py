@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import Optional, Tuple
+from typing import Optional, Tuple, Union
 
 
 class Severity(str, enum.Enum):
@@ -91,11 +91,49 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Series:
+    """Points of one line in a chart; NaN and infinities leave gaps. ``style`` is ``line``, ``points`` or ``dashed``."""
+
+    name: str
+    x: Tuple[float, ...]
+    y: Tuple[float, ...]
+    style: str = "line"
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Lines over a common axis. A logarithmic axis leaves out what is not above 0. ``marks`` are (x, word) for events."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Tuple[Series, ...]
+    log_x: bool = False
+    log_y: bool = False
+    marks: Tuple[Tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Colours in rows and columns. ``cells[row][column]`` is a number, ``None`` (nothing was seen) or NaN or an infinity,
+    which are drawn as such. ``unit`` says what the numbers are."""
+
+    title: str
+    rows: Tuple[str, ...]
+    columns: Tuple[str, ...]
+    cells: Tuple[Tuple[Optional[float], ...], ...]
+    unit: str
+
+
+Chart = Union[LineChart, HeatMap]
+
+
+@dataclass(frozen=True)
 class Report:
     """All verdicts about one snapshot, and what a reader needs to place them.
 
     ``checked`` are (label, value) pairs that say what was looked at ("2 ranks on 1 node"), for people. ``tables`` and
-    ``pictures`` hold what was measured, where a command measures.
+    ``charts`` hold what was measured, where a command measures.
     """
 
     tool: str
@@ -106,8 +144,7 @@ class Report:
     checked: Tuple[Tuple[str, str], ...] = ()
     notes: Tuple[str, ...] = field(default=())
     tables: Tuple[Table, ...] = field(default=())
-    #: Pictures in text, such as a curve; lines of at most 78 characters.
-    pictures: Tuple[str, ...] = field(default=())
+    charts: Tuple[Chart, ...] = field(default=())
 
     def found(self) -> Tuple[Verdict, ...]:
         """Verdicts with findings, the worst first, then by code."""

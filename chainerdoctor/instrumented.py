@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple
 
 from chainerdoctor.captures import RunError, read_run, snapshot_of
+from chainerdoctor.captures.gradient_map import norm_map
 from chainerdoctor.facts.run import ProgramEnd, ProgramRun
 from chainerdoctor.findings import Report
 from chainerdoctor.instrument.recording import capture_path, manifest_of, write_manifest
@@ -25,6 +26,7 @@ from chainerdoctor.launch.hosts import Slots
 from chainerdoctor.launch.identity import identity
 from chainerdoctor.launch.join import job_key
 from chainerdoctor.launch.launchers import plan
+from chainerdoctor.report import gradients
 from chainerdoctor.rules import Rule, all_rules, selected
 from chainerdoctor.snapshot import Snapshot
 
@@ -194,7 +196,13 @@ def report_on_run(
         run = read_run(folder)
     seen = snapshot_of(run)
     report = report_on(seen, selected(run_rules(), select, ignore), seen.command, _checked(seen, run.size))
-    return seen, dataclasses.replace(report, notes=(*report.notes, f"The run is in {folder} (chainerdoctor report)."))
+    shown = dataclasses.replace(
+        report,
+        tables=gradients.tables_of(seen),
+        charts=(*gradients.charts_of(seen), *filter(None, [norm_map(run)])),
+        notes=(*report.notes, f"The run is in {folder} (chainerdoctor report)."),
+    )
+    return seen, shown
 
 
 def run_rules() -> Tuple[Rule, ...]:

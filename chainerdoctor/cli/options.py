@@ -14,7 +14,7 @@ import click
 
 from chainerdoctor.findings import Report, Severity
 
-FORMATS = ("terminal", "json", "junit", "sarif", "markdown")
+FORMATS = ("terminal", "json", "junit", "sarif", "markdown", "html")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from chainerdoctor.findings import CRASHED, PASSED, SKIPPED, Evidence, Finding, Report, Severity, Table, Verdict
 from chainerdoctor.report.plain import ascii_only, one_line
+from chainerdoctor.report.text_chart import as_text
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "cyan"}
 _SIGNS = {Severity.ERROR: "✗", Severity.WARNING: "!", Severity.INFO: "i"}
@@ -47,9 +48,9 @@ def _parts(report: Report) -> Iterator[object]:
     for table in report.tables:
         yield ""
         yield Text(_table(table), no_wrap=True, overflow="ellipsis")
-    for picture in report.pictures:
+    for chart in report.charts:
         yield ""
-        yield Text(picture, no_wrap=True, overflow="crop")
+        yield Text(as_text(chart), no_wrap=True, overflow="crop")
     for verdict in found:
         yield ""
         yield from _verdict(verdict)

@@ -11,12 +11,14 @@ from chainerdoctor.facts.bandwidth import (
     PairTiming,
     SettingTried,
 )
-from chainerdoctor.findings import Table
+from chainerdoctor.findings import Chart, LineChart, Series, Table
 from chainerdoctor.measured_bandwidth import Row, fit_of, power, rows_of
+from chainerdoctor.report.axes import bytes_text
 from chainerdoctor.scaling import Fit, links_of, predictions
 from chainerdoctor.snapshot import Snapshot
 
-_WIDTH, _HEIGHT = 60, 12
+#: Points by which the fit is drawn.
+_FIT_POINTS = 60
 #: Numbers of ranks for which a prediction is made.
 COUNTS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -114,7 +116,7 @@ def notes_of(snapshot: Snapshot) -> Tuple[str, ...]:
     if curve is not None:
         notes.append(
             f"Fit: {curve.latency_s * 1e6:.1f} us + size / {curve.bandwidth_gbs:.2f} GB/s, knee at "
-            f"{_bytes(curve.knee_bytes)}, error {curve.error:.0%}."
+            f"{bytes_text(curve.knee_bytes)}, error {curve.error:.0%}."
         )
     copies = [seen.fact.copy_gbs for seen in snapshot.all(BenchSetup) if seen.fact.copy_gbs is not None]
     if copies and rows:
@@ -136,42 +138,21 @@ def notes_of(snapshot: Snapshot) -> Tuple[str, ...]:
     return tuple(notes)
 
 
-def curve_of(snapshot: Snapshot) -> Tuple[str, ...]:
-    """Bus bandwidth over size, both logarithmic, as lines of text; nothing with fewer than three sizes."""
+def curve_of(snapshot: Snapshot) -> Tuple[Chart, ...]:
+    """Bus bandwidth over size with its fit, both axes logarithmic; nothing with fewer than three sizes."""
     rows = [row for row in rows_of(snapshot) if not row.in_place and row.busbw_gbs > 0]
     if len(rows) < 3:
         return ()
-    xs = [math.log2(row.size_bytes) for row in rows]
-    ys = [math.log10(row.busbw_gbs) for row in rows]
-    low, high = math.floor(min(ys)), math.ceil(max(ys))
-    high = max(high, low + 1)
-    grid = [[" "] * _WIDTH for _ in range(_HEIGHT)]
+    measured = Series(
+        "measured", tuple(float(row.size_bytes) for row in rows), tuple(row.busbw_gbs for row in rows), "points"
+    )
+    series = [measured]
     curve = fit_of(rows)
-    factor = 2 * (rows[0].ranks - 1) / rows[0].ranks
-    for column in range(_WIDTH):
-        size = 2 ** (xs[0] + (xs[-1] - xs[0]) * column / (_WIDTH - 1))
-        if curve is not None:
-            _dot(grid, column, math.log10(size / curve.time_s(size) / 1e9 * factor), low, high, "·")
-    for x, y in zip(xs, ys):
-        _dot(grid, round((x - xs[0]) / (xs[-1] - xs[0]) * (_WIDTH - 1)), y, low, high, "o")
-    lines = ["busbw GB/s, o measured, · fit"]
-    for number, line in enumerate(grid):
-        level = high - (high - low) * number / (_HEIGHT - 1)
-        label = f"{10**level:8.3g}" if number % 3 == 0 or number == _HEIGHT - 1 else " " * 8
-        lines.append(f"{label} |{''.join(line).rstrip()}")
-    first, last = _bytes(rows[0].size_bytes), _bytes(rows[-1].size_bytes)
-    lines += [" " * 9 + "+" + "-" * _WIDTH, " " * 10 + first + last.rjust(_WIDTH - len(first))]
-    return ("\n".join(lines),)
-
-
-def _dot(grid: List[List[str]], column: int, y: float, low: int, high: int, sign: str) -> None:
-    line = round((high - y) / (high - low) * (_HEIGHT - 1))
-    if 0 <= line < _HEIGHT:
-        grid[line][column] = sign
-
-
-def _bytes(size: float) -> str:
-    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if size >= unit:
-            return f"{size / unit:.4g} {name}"
-    return f"{size:.4g} B"
+    if curve is not None:
+        factor = 2 * (rows[0].ranks - 1) / rows[0].ranks
+        low, high = math.log2(rows[0].size_bytes), math.log2(rows[-1].size_bytes)
+        sizes = tuple(2 ** (low + (high - low) * at / (_FIT_POINTS - 1)) for at in range(_FIT_POINTS))
+        series.insert(
+            0, Series("fit", sizes, tuple(size / curve.time_s(size) / 1e9 * factor for size in sizes), "dashed")
+        )
+    return (LineChart("Bus bandwidth", "size in bytes", "busbw GB/s", tuple(series), log_x=True, log_y=True),)
