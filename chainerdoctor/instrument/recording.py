@@ -8,9 +8,9 @@ import os
 import socket
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from chainerdoctor.instrument.imports import when_imported
 from chainerdoctor.instrument.runner import Ended, Instrument
@@ -19,7 +19,7 @@ from chainerdoctor.instrument.training import Training
 from chainerdoctor.launch.identity import identity
 
 #: Instruments: each is a module of this package with ``instrument(recording, options) -> Instrument``.
-INSTRUMENTS: Tuple[str, ...] = ()
+INSTRUMENTS: Tuple[str, ...] = ("stall",)
 #: Packages whose versions a capture tells.
 _PACKAGES = ("chainer", "chainermn", "cupy", "numpy")
 
@@ -34,6 +34,8 @@ class Recording:
     local_rank: int
     spool: Spool
     training: Training
+    #: Called with the last record when the program has come to its end by itself.
+    at_end: List[Callable[[Mapping[str, Any]], None]] = field(default_factory=list)
 
 
 def capture_path(folder: Path, rank: int) -> Path:
@@ -107,6 +109,7 @@ def tell_end(recording: Recording, ended: Ended) -> None:
         content["error"] = f"{type(error).__name__}: {error}"[:2000]
         content["place"] = _last_place(ended)
     recording.spool.tell("end", content, now=True)
+    recording.training.tell(recording.at_end, content)
     recording.spool.close()
 
 

@@ -7,6 +7,7 @@ from typing import Iterator, List
 
 from chainerdoctor.consensus import rank_list
 from chainerdoctor.facts.run import ProgramEnd
+from chainerdoctor.facts.stall import StallWatch, Whereabouts
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.snapshot import Sighting, Snapshot
@@ -23,13 +24,17 @@ def program_failed(snapshot: Snapshot) -> Iterator[Finding]:
     met the kernel's out-of-memory killer: dmesg on its node says so.
     """
     bad = [seen for seen in snapshot.all(ProgramEnd) if seen.fact.how != "returned" and seen.fact.code != 0]
+    if any(seen.fact.aborted for seen in snapshot.all(StallWatch)):
+        bad = [seen for seen in bad if seen.fact.how != "cut"]  # ended by the stall autopsy, which says why
+    first = {seen.rank for seen in snapshot.all(Whereabouts) if seen.fact.state == "died"}
     raised = [seen for seen in bad if seen.fact.how in ("raised", "exit", "cannot run")]
     # Where one rank raised, those that were cut are its victims.
     for seen in raised:
         yield _finding(seen, bad)
     if not raised:
         for seen in bad:
-            yield _finding(seen, bad)
+            if not first or seen.rank in first:  # others were ended for it
+                yield _finding(seen, bad)
 
 
 def _finding(seen: Sighting[ProgramEnd], bad: List[Sighting[ProgramEnd]]) -> Finding:
