@@ -62,10 +62,14 @@ def diagnose(ranks: Ranks, size: int, timeout_s: float, ended: bool = False) -> 
     died = [rank for rank, seen in gone.items() if seen.state == "died"]
     idle = len(waiting) + len(stuck) == len(living)
     patient = idle and bool(living) and min(seen.since_s for seen in living.values()) >= patience_s
-    if not patient and not (ended and died):
+    # Calls that do not match may also return, with each other's data.
+    mixed = ended and not living
+    if not patient and not mixed and not (ended and gone):
         return None
     evidence = _evidence(ranks, size)
     for kind in (_differing, _sizes, _gone):
+        if kind is _gone and not patient and not died:
+            break  # CD420 tells of the exception; nobody has waited for that rank
         found = kind(ranks, waiting)
         if found is not None:
             return Stall(found.kind, found.sentence, found.ranks, (*found.evidence, *evidence))
@@ -141,7 +145,7 @@ def _first_difference(
         sides: Dict[Tuple[object, ...], Dict[int, CommunicatorCall]] = {}
         for rank, call in calls.items():
             sides.setdefault(key(call), {})[rank] = call
-        if len(sides) > 1 and not all(seen.state == "returned" for seen in ranks.values()):
+        if len(sides) > 1:
             return place, list(sides.values())
     return None
 
@@ -153,7 +157,7 @@ def _gone(ranks: Ranks, waiting: Ranks) -> Optional[Stall]:
         if bad and (waiting or state == "died"):
             seen = ranks[bad[0]]
             if state == "raised":
-                said = f"raised {seen.error}" if ":" in seen.error else seen.error
+                said = f"raised {_first_line(seen.error)}" if ":" in seen.error else seen.error
                 text = f"{rank_list(bad)} {said}{f' at {seen.place}' if seen.place else ''} and ended"
             else:
                 text = f"{rank_list(bad)} died {_last_seen(seen)}"
@@ -188,14 +192,17 @@ def _waiting(waiting: Ranks, ranks: Ranks, size: int) -> Stall:
     """Everybody waits, in calls that do not contradict each other as far as is known."""
     unknown = sorted(set(range(size)) - set(ranks))
     texts = _sides_of(waiting)
-    calls = {(c.communicator, c.index) for c in map(_present, waiting.values()) if c and c.operation not in _MESSAGES}
-    collective = all(_present(seen) is not None for seen in waiting.values()) and len(calls) == 1
+    present = [_present(seen) for seen in waiting.values()]
+    calls = {(call.communicator, call.index) for call in present if call is not None}
+    collective = len(calls) == 1 and all(call is not None and call.operation not in _MESSAGES for call in present)
     ahead = _ahead(waiting)
     if unknown:
         texts.append(f"nothing is known of {rank_list(unknown)}")
         return Stall(CROSSED, "; ".join(texts), tuple(unknown))
     if collective and len(waiting) == size:
-        return Stall(TRANSFER, f"{texts[0]}, all with the same call, and the data does not move", tuple(sorted(waiting)))
+        return Stall(
+            TRANSFER, f"{texts[0]}, all with the same call, and the data does not move", tuple(sorted(waiting))
+        )
     if ahead:
         return Stall(CROSSED, "; ".join(texts), ahead)
     return Stall(CROSSED, "; ".join(texts), tuple(sorted(waiting)))
@@ -222,9 +229,12 @@ def _why(side: Mapping[int, CommunicatorCall], ranks: Ranks, sides: Sequence[Map
             paths = list(dict.fromkeys(each.path for each in mine if each.iteration == last))
             shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
             return f" because {shown} {'was' if len(paths) == 1 else 'were'} initialised at iteration {last}"
-    never = not any(past.place == call.place and past.via == call.via for rank in others for past in ranks[rank].history)
+    never = not any(
+        past.place == call.place and past.via == call.via for rank in others for past in ranks[rank].history
+    )
     if never and len(side) <= len(others) and call.place:
-        return f", which {rank_list(sorted(others))} did not call"
+        have = "has" if len(others) == 1 else "have"
+        return f", which {rank_list(sorted(others))} {have} not called"
     return ""
 
 
@@ -235,7 +245,7 @@ def _side(side: Mapping[int, CommunicatorCall], ranks: Ranks, why: str) -> str:
     if call.done and all(ranks[rank].state in ("inside", "outside") for rank in side):
         # They passed it (a broadcast's root does) and wait elsewhere now.
         now = {rank: ranks[rank] for rank in side}
-        return f"{rank_list(sorted(side))} called {_call(call)}{why} and {_now(now)}"
+        return f"{rank_list(sorted(side))} called {_call(call)}{why}, and {_now(now)}"
     return f"{rank_list(sorted(side))} called {_call(call)}{why}"
 
 
@@ -281,11 +291,9 @@ def _sides_of(waiting: Ranks) -> List[str]:
     for group in _groups(waiting):
         some = next(iter(group.values()))
         call = _present(some)
-        if call is None:
-            text = f"{_are(group)} {some.doing[len(_MPI) :]} of MPI{f' at {some.place}' if some.place else ''}"
-        else:
-            text = f"{_are(group)} {_call(call)}"
-        texts.append(text)
+        at = f" at {some.place}" if some.place else ""
+        where = _call(call) if call is not None else f"{some.doing[len(_MPI) :]} of MPI{at}"
+        texts.append(f"{_are(group)} {where}")
     return _without_repeated_place(texts)
 
 
@@ -309,6 +317,10 @@ def _last_seen(seen: Whereabouts) -> str:
     phase = {"other": "the program's own code", "data": "data loading"}.get(seen.phase, seen.phase)
     at = f" at {seen.place}" if seen.place else ""
     return f"in {phase}{at}, iteration {seen.iteration + 1}"
+
+
+def _first_line(error: str) -> str:
+    return error.split("\n")[0].replace(", error stack:", "")
 
 
 def _count(number: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from chainerdoctor.facts import Fact
 from chainerdoctor.facts.stall import StallWatch
 from chainerdoctor.instrument.ring import RingContent, read_ring, ring_path
 from chainerdoctor.instrument.stall import DEATHS, VERDICT
-from chainerdoctor.instrument.whereabouts import whereabouts
+from chainerdoctor.instrument.whereabouts import FROZEN_S, whereabouts
 from chainerdoctor.snapshot import Sighting
 
 
@@ -31,11 +31,12 @@ def facts(run: Run) -> Iterator[Sighting[Fact]]:
     )
     yield Sighting("", None, "ring", 0.0, 0.0, watch)
     died = [] if aborted or interrupted else _died(run, rings)
+    last_s = max(number(ring.beat, "t") for ring in rings.values())
     for rank, ring in sorted(rings.items()):
         node = ring.head.get("node")
-        yield Sighting(
-            node if isinstance(node, str) else "", rank, "ring", 0.0, 0.0, whereabouts(ring, 0.0, rank in died)
-        )
+        quiet_s = last_s - number(ring.beat, "t")
+        seen = whereabouts(ring, 0.0, rank in died, quiet_s if quiet_s > FROZEN_S / 2 else 0.0)
+        yield Sighting(node if isinstance(node, str) else "", rank, "ring", 0.0, 0.0, seen)
 
 
 def _rings(run: Run) -> Dict[int, RingContent]:
@@ -54,18 +55,29 @@ def _rings(run: Run) -> Dict[int, RingContent]:
 def _died(run: Run, rings: Dict[int, RingContent]) -> List[int]:
     """The rank whose process was gone first, without a last word; what came after it was ended for it.
 
-    Told by the parent that saw the processes go or, without one, by a survivor's watcher.
+    Told by the parent that saw the processes go or, without one, by a survivor's watcher. Of several that were gone at
+    the same look it is the one that had come least far: the others went on until they needed it.
     """
-    order: List[Any] = []
+    if any(ring.end is not None for ring in rings.values()):
+        return []  # a program ended by itself before; others that are gone were ended by MPI for it
     told = _object(run, DEATHS).get("order")
-    if isinstance(told, list):
-        order += told
-    for ring in rings.values():
-        seen = ring.beat.get("gone")
-        order += seen if isinstance(seen, list) else []
-    first = next((rank for rank in order if isinstance(rank, int) and rank in rings), None)
-    # Where a program ended by itself before, others that are gone were ended by MPI for it.
-    return [] if first is None or any(ring.end is not None for ring in rings.values()) else [first]
+    groups: List[Any] = told if isinstance(told, list) else []
+    groups = groups + [[rank] for ring in rings.values() for rank in _list(ring.beat.get("gone"))]
+    for together in groups:
+        ranks = [rank for rank in _list(together) if isinstance(rank, int) and rank in rings]
+        if ranks:
+            made = {rank: (_came(rings[rank]), bool(rings[rank].inside_number)) for rank in ranks}
+            return [rank for rank in ranks if made[rank] == min(made.values())]
+    return []
+
+
+def _came(ring: RingContent) -> float:
+    """How far a rank had come in the rows of its collectives."""
+    return sum({str(call.get("comm")): number(call, "i") for call in ring.calls}.values())
+
+
+def _list(value: Any) -> List[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _object(run: Run, name: str) -> Dict[str, Any]:

@@ -14,7 +14,7 @@ from chainerdoctor.cli.options import ReportOptions, report_options
 SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
-class Seconds(click.ParamType):
+class Seconds(click.ParamType):  # type: ignore[type-arg]
     """A duration such as ``90``, ``60s``, ``2m`` or ``1h``; the command gets seconds."""
 
     name = "duration"

@@ -51,7 +51,7 @@ class Whereabouts(Fact):
     ``state`` is ``inside`` (in a call of a communicator), ``outside``, ``returned`` or ``raised`` (its program has ended),
     or ``died`` (its process was gone before those of the others). ``since_s`` is how long nothing has changed in the ring,
     ``idle_s`` how long the process has used no CPU and read nothing. ``doing`` is ``running``, ``sleeping``, ``blocked``,
-    ``frozen`` (not even its watcher runs), or the name of an MPI function that the program calls by itself. ``place`` is
+    ``frozen`` (not even its watcher runs), empty where nobody saw it, or the name of an MPI function that the program calls by itself. ``place`` is
     the program's own line, ``line`` the text of the innermost one. ``history`` are the last calls, the present one last."""
 
     state: str

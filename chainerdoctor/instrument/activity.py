@@ -84,11 +84,10 @@ class Activity:
 
     def _input_bytes(self) -> int:
         total = 0
-        with contextlib.suppress(OSError, ValueError):
-            with open(f"/proc/self/task/{self._main.native_id}/io", "rb") as file:
-                for line in file:
-                    if line.startswith((b"rchar", b"wchar")):
-                        total += int(line.split()[1])
+        with contextlib.suppress(OSError, ValueError), open(f"/proc/self/task/{self._main.native_id}/io", "rb") as file:
+            for line in file:
+                if line.startswith((b"rchar", b"wchar")):
+                    total += int(line.split()[1])
         grown, self._bytes = total - self._bytes, total
         return grown
 

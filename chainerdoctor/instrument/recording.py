@@ -118,7 +118,8 @@ def _last_place(ended: Ended) -> str:
     place, traceback = "", None if ended.exception is None else ended.exception.__traceback__
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        if "site-packages" not in file and not file.startswith(("<", sys.prefix, os.path.dirname(os.__file__))):
+        outside = "site-packages" in file or file.startswith(("<", sys.prefix, os.path.dirname(os.__file__)))
+        if not outside and os.path.exists(file):  # compiled modules name sources that are not here
             place = f"{file}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place

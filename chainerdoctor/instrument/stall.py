@@ -11,13 +11,13 @@ import contextlib
 import faulthandler
 import json
 import os
+import signal
 import socket
 import threading
 import time
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from chainerdoctor.facts.stall import Whereabouts
 from chainerdoctor.instrument.activity import Activity, spent_ticks
 from chainerdoctor.instrument.calls import Call, calls_of
 from chainerdoctor.instrument.recording import Recording
@@ -30,6 +30,8 @@ from chainerdoctor.stalls import Stall, diagnose
 VERDICT = "stall.json"
 #: Processes of ranks in the order in which they were gone, as the parent saw it.
 DEATHS = "deaths.json"
+#: Has a rank write its stacks whose watcher does not run. A real-time signal that MPI and CUDA leave alone.
+DUMP_SIGNAL = signal.SIGRTMAX - 5
 _BEAT_S = 0.25
 #: Given to all ranks to write their stacks before the program is ended.
 _DUMP_S = 2.0
@@ -52,6 +54,7 @@ class _Stall:
         self._timeout_s = timeout_s
         self._abort = abort
         self._ring: Optional[Ring] = None
+        self._stacks: Any = None
 
     def start(self) -> None:
         recording = self._recording
@@ -79,12 +82,21 @@ class _Stall:
         calls.on_initialised.append(initialised)
         training.on_phase.append(lambda old, new: ring.phase(new, training.completed))
         training.on_iteration.append(lambda number: ring.phase(training.phase, number))
-        recording.at_end.append(ring.end)
+        recording.at_end.append(lambda content: ring.end(dict(content)))
+        recording.at_end.append(lambda content: _remove_if_empty(stacks_path(recording.folder, recording.rank)))
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stacks = open(stacks_path(recording.folder, recording.rank), "a", encoding="utf-8")  # noqa: SIM115
+            faulthandler.register(DUMP_SIGNAL, file=stacks, all_threads=True)
+            self._stacks = stacks  # has to stay open
         watcher = Watcher(recording, ring, self._timeout_s, self._abort)
         threading.Thread(target=watcher.run, name="chainerdoctor-stall", daemon=True).start()
 
     def stop(self) -> None:
         """The ring is kept to the end of the process: what comes after the program's last line may hang, too."""
+
+
+#: A ring, for how long its rank has been silent, whether its process is gone, for how long it has given no heartbeat.
+_Seen = Tuple[RingContent, float, bool, float]
 
 
 class Watcher:
@@ -103,7 +115,7 @@ class Watcher:
         self._verdict_at: Optional[int] = None
         self._gone: List[int] = []
         #: Number and time of the last new heartbeat of other ranks, and their CPU time then.
-        self._beats: Dict[int, Tuple[int, float, int]] = {}
+        self._beats: Dict[int, Tuple[int, float, int, float]] = {}
         self._shared = _is_network(recording.folder)
 
     def run(self) -> None:
@@ -166,8 +178,10 @@ class Watcher:
     def _look_around(self) -> None:
         rings = self._read()
         ranks = {rank: whereabouts(*each) for rank, each in rings.items()}
-        living = [rank for rank, seen in ranks.items() if seen.state in ("inside", "outside") and seen.doing != "frozen"]
-        if not living or min(living) != self._rank:
+        awake = [
+            rank for rank, (ring, _, gone, quiet_s) in rings.items() if not (gone or ring.end or quiet_s > FROZEN_S)
+        ]
+        if not awake or min(awake) != self._rank:
             return
         stall = diagnose(ranks, self._size, self._timeout_s)
         if stall is None:
@@ -179,37 +193,40 @@ class Watcher:
             return
         if stall.kind + str(stall.ranks) != self._told:
             self._told = stall.kind + str(stall.ranks)
-            self._tell(stall, ranks)
+            self._tell(stall, rings)
 
-    def _read(self) -> Dict[int, Tuple[RingContent, float, bool]]:
-        made: Dict[int, Tuple[RingContent, float, bool]] = {}
+    def _read(self) -> Dict[int, _Seen]:
+        made: Dict[int, _Seen] = {}
         for rank in range(self._size):
             try:
                 content = read_ring(ring_path(self._folder, rank))
             except (OSError, ValueError):
                 continue
-            silent_s, gone = (0.0, False) if rank == self._rank else self._silence(rank, content)
+            silent_s, gone, quiet_s = (0.0, False, 0.0) if rank == self._rank else self._silence(rank, content)
             if gone and content.end is None and rank not in self._gone:
                 self._gone.append(rank)
-            made[rank] = (content, silent_s, gone)
+            made[rank] = (content, silent_s, gone, quiet_s)
         return made
 
-    def _silence(self, rank: int, content: RingContent) -> Tuple[float, bool]:
-        """For how long another rank gave no heartbeat while it used no CPU either, and whether its process is gone."""
+    def _silence(self, rank: int, content: RingContent) -> Tuple[float, bool, float]:
+        """For how long another rank gave no heartbeat and used no CPU, whether its process is gone, and for how long it
+        gave no heartbeat at all."""
         now = time.monotonic()
-        number, heard, ticks = self._beats.get(rank, (-1, now, -1))
+        number, idle_from, ticks, heard = self._beats.get(rank, (-1, now, -1, now))
         near = content.head.get("node") == self._node
         spent = spent_ticks(int(content.head.get("pid", -1))) if near else None
-        # A rank that holds the GIL for long gives no heartbeat but computes.
-        if content.beat_number != number or (spent is not None and spent > ticks + 1):
-            self._beats[rank] = (content.beat_number, now, -1 if spent is None else spent)
-            return 0.0, near and spent is None
-        silent_s = now - heard
-        if near:
-            return silent_s if silent_s > FROZEN_S else 0.0, spent is None
-        return silent_s if silent_s > FROZEN_S * 4 else 0.0, False
+        if content.beat_number != number:
+            heard = idle_from = now
+        elif spent is not None and spent > ticks + 1:
+            idle_from = now  # holds the GIL and computes
+        else:
+            spent = None if spent is None else ticks
+        self._beats[rank] = (content.beat_number, idle_from, -1 if spent is None else spent, heard)
+        patience_s = FROZEN_S if near else FROZEN_S * 4
+        silent_s = now - idle_from if now - idle_from > patience_s else 0.0
+        return silent_s, near and spent is None, now - heard if now - heard > patience_s / 2 else 0.0
 
-    def _tell(self, stall: Stall, ranks: Mapping[int, Whereabouts]) -> None:
+    def _tell(self, stall: Stall, rings: Mapping[int, _Seen]) -> None:
         verdict = {
             "kind": stall.kind,
             "sentence": stall.sentence,
@@ -224,9 +241,14 @@ class Watcher:
             os.replace(temporary, self._folder / VERDICT)
         self._dump_stacks()
         self._say(f"stalled: {stall.sentence}")
-        alive = [rank for rank, seen in ranks.items() if seen.state in ("inside", "outside")]
+        alive = {rank: ring for rank, (ring, _, gone, _) in rings.items() if not gone}
+        for ring, _, gone, quiet_s in rings.values():
+            # Its watcher does not run; the handler of this signal needs no GIL.
+            if not gone and quiet_s and ring.head.get("node") == self._node:
+                with contextlib.suppress(OSError, ValueError):
+                    os.kill(int(ring.head.get("pid", 0)), DUMP_SIGNAL)
         until = time.monotonic() + _DUMP_S
-        while time.monotonic() < until and not all(stacks_path(self._folder, rank).exists() for rank in alive):
+        while time.monotonic() < until and not all(_has_stacks(self._folder, rank) for rank in alive):
             time.sleep(0.05)
         self._say(f"stacks of all ranks are in {self._folder} (rank-*.stacks)")
         if self._abort:
@@ -236,6 +258,19 @@ class Watcher:
     def _say(self, text: str) -> None:
         with contextlib.suppress(OSError):
             os.write(2, f"chainerdoctor: {text}\n".encode("utf-8", "replace"))
+
+
+def _has_stacks(folder: Path, rank: int) -> bool:
+    try:
+        return os.stat(stacks_path(folder, rank)).st_size > 0
+    except OSError:
+        return False
+
+
+def _remove_if_empty(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        if path.stat().st_size == 0:
+            path.unlink()
 
 
 def _is_network(folder: Path) -> bool:

@@ -12,10 +12,16 @@ from chainerdoctor.instrument.training import PHASES
 FROZEN_S = 5.0
 #: So many of the last calls are told.
 _HISTORY = 48
+#: Operations in which mpi4py keeps the GIL while it waits, so that no watcher runs beside them: seen with 4.1.
+HOLDS_THE_GIL = ("allreduce_obj",)
 
 
-def whereabouts(content: RingContent, silent_s: float = 0.0, died: bool = False) -> Whereabouts:
-    """Where a rank is. ``silent_s`` is for how long a living process has given no heartbeat."""
+def whereabouts(content: RingContent, silent_s: float = 0.0, died: bool = False, quiet_s: float = 0.0) -> Whereabouts:
+    """Where a rank is.
+
+    ``quiet_s`` is for how long a living process has given no heartbeat, ``silent_s`` for how long it has used no CPU
+    since then either.
+    """
     beat, end = content.beat, content.end
     state = "inside" if content.inside_number else "outside"
     error = ""
@@ -25,8 +31,16 @@ def whereabouts(content: RingContent, silent_s: float = 0.0, died: bool = False)
         error = _text(end, "error") or (f"left with exit code {code}" if how == "exit" else how)
     elif died:
         state = "died"
-    since_s = max(0.0, (_number(beat, "mono") - content.changed_ns) / 1e9) + silent_s
-    doing = "frozen" if silent_s > FROZEN_S else _text(beat, "doing") or "running"
+    quiet_s = max(quiet_s, silent_s)
+    # A heartbeat from before the present state tells nothing of it.
+    stale = _number(beat, "mono") < content.changed_ns
+    if stale and end is None:
+        beat = {"mono": content.changed_ns}
+    since_s = max(0.0, (_number(beat, "mono") - content.changed_ns) / 1e9 + quiet_s)
+    doing = "frozen" if silent_s > FROZEN_S else _text(beat, "doing")
+    last = content.inside or {}
+    if quiet_s > FROZEN_S / 2 and last.get("op") in HOLDS_THE_GIL:
+        doing = f"MPI {last['op']}"
     return Whereabouts(
         state=state,
         phase=PHASES[content.phase] if content.phase < len(PHASES) else "other",
@@ -34,7 +48,7 @@ def whereabouts(content: RingContent, silent_s: float = 0.0, died: bool = False)
         since_s=since_s,
         idle_s=_number(beat, "idle") + silent_s,
         doing=doing,
-        place=_text(end or {}, "place") or _text(beat, "place"),
+        place=_text(end or {}, "place").rpartition("/")[2] or _text(beat, "place"),
         line=_text(beat, "line"),
         error=error,
         history=tuple(_call(each, content.inside_number) for each in content.calls[-_HISTORY:] if "op" in each),

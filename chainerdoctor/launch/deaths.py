@@ -34,9 +34,10 @@ class Deaths:
         self._thread = threading.Thread(target=self._run, name="chainerdoctor-deaths", daemon=True)
         self._pids: Dict[int, int] = {}
         self._handles: Dict[int, int] = {}
-        self.order: List[int] = []
+        #: Ranks that were found gone at the same look, in the order of the looks.
+        self.order: List[List[int]] = []
 
-    def __enter__(self) -> "Deaths":
+    def __enter__(self) -> Deaths:
         self._thread.start()
         return self
 
@@ -73,12 +74,15 @@ class Deaths:
     def _wait(self) -> None:
         if not self._handles:
             self._stop.wait(_POLL_S if self._pids else _LOOK_S)
-            self.order += [r for r, pid in self._pids.items() if r not in self.order and spent_ticks(pid) is None]
+            known = {rank for together in self.order for rank in together}
+            gone = [rank for rank, pid in self._pids.items() if rank not in known and spent_ticks(pid) is None]
+            self.order += [gone] if gone else []
             return
         poll = select.poll()
         ranks = {handle: rank for rank, handle in self._handles.items()}
         for handle in ranks:
             poll.register(handle, select.POLLIN)
-        for handle, _ in poll.poll(_LOOK_S * 1000):
-            self.order.append(ranks[handle])
-            os.close(self._handles.pop(ranks[handle]))
+        gone = [ranks[handle] for handle, _ in poll.poll(_LOOK_S * 1000)]
+        self.order += [gone] if gone else []
+        for rank in gone:
+            os.close(self._handles.pop(rank))

@@ -10,7 +10,9 @@ from chainerdoctor.rules.stalled import NEEDS, stalled
 from chainerdoctor.snapshot import Snapshot
 from chainerdoctor.stalls import SIZES
 
-_REMEDY = "Give every rank the same shapes; create the multi-node optimizer with zero_fill=True if gradients are missing."
+_REMEDY = (
+    "Give every rank the same shapes; create the multi-node optimizer with zero_fill=True if gradients are missing."
+)
 
 
 @rule("CD434", Severity.ERROR, needs=NEEDS, since="0.1")
