@@ -112,7 +112,7 @@ def sentences(folder: Path) -> dict:
 @pytest.fixture(scope="module")
 def sick(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tuple["subprocess.CompletedProcess[str]", Path]]:
     """Runs a case once; several tests look at what it left."""
-    made: Dict[str, Tuple["subprocess.CompletedProcess[str]", Path]] = {}
+    made: Dict[str, Tuple[subprocess.CompletedProcess[str], Path]] = {}
 
     def run(case: str) -> Tuple["subprocess.CompletedProcess[str]", Path]:
         if case not in made:
@@ -210,8 +210,7 @@ def test_a_ring_keeps_the_last_calls(tmp_path: Path) -> None:
 
 def test_a_ring_survives_sigkill_and_a_torn_slot(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom chainerdoctor.instrument.activity import spent_ticks
-from chainerdoctor.instrument.ring import *\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom chainerdoctor.instrument.ring import *\n"
         "r = Ring(ring_path(Path(sys.argv[1]), 0), {'rank': 0})\nr.enter({'op': 'allreduce', 'i': 1})\nr.leave()\n"
         "r.enter({'op': 'bcast', 'i': 2})\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
