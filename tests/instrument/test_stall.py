@@ -25,6 +25,7 @@ pytest.importorskip("chainer", reason="Chainer runs on Python 3.8 to 3.11 here")
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "fixtures" / "scripts"
 TIMEOUT_S = 1.2
+Sick = Callable[[str], Tuple["subprocess.CompletedProcess[str]", Path]]
 MEAN = r"ranks 0, 2 are in multi_node_mean_grad #\d+"
 #: Script and arguments, the rule that has to find it, and the sentence. MPICH ends some of these programs by itself.
 CASES = {
@@ -94,9 +95,7 @@ CASES = {
 }
 
 
-def watched(
-    folder: Path, words: str, *options: str, ranks: int = 3
-) -> Tuple["subprocess.CompletedProcess[str]", float]:
+def watched(folder: Path, words: str) -> "subprocess.CompletedProcess[str]":
     script, *arguments = words.split()
     command = [sys.executable, "-m", "chainerdoctor", "profile-comm", "-n", "3", "--out", str(folder)]
     command += ["--stall-timeout", f"{TIMEOUT_S}s", "--on-stall", "abort", "--format", "json"]
@@ -110,7 +109,7 @@ def sentences(folder: Path) -> dict:
 
 
 @pytest.fixture(scope="module")
-def sick(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tuple["subprocess.CompletedProcess[str]", Path]]:
+def sick(tmp_path_factory: pytest.TempPathFactory) -> Sick:
     """Runs a case once; several tests look at what it left."""
     made: Dict[str, Tuple[subprocess.CompletedProcess[str], Path]] = {}
 
