@@ -28,6 +28,7 @@ from chainerdoctor.launch.hosts import Slots
 from chainerdoctor.launch.identity import identity
 from chainerdoctor.launch.join import job_key
 from chainerdoctor.launch.launchers import plan
+from chainerdoctor.report.communication import communication_picture, communication_tables
 from chainerdoctor.rules import Rule, all_rules, selected
 from chainerdoctor.snapshot import Snapshot
 
@@ -228,7 +229,12 @@ def report_on_run(
         run = read_run(folder)
     seen = snapshot_of(run)
     report = report_on(seen, selected(run_rules(), select, ignore), seen.command, _checked(seen, run.size))
-    return seen, dataclasses.replace(report, notes=(*report.notes, f"The run is in {folder} (chainerdoctor report)."))
+    return seen, dataclasses.replace(
+        report,
+        notes=(*report.notes, f"The run is in {folder} (chainerdoctor report)."),
+        tables=communication_tables(seen),
+        pictures=communication_picture(seen),
+    )
 
 
 def run_rules() -> Tuple[Rule, ...]:

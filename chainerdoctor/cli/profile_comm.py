@@ -18,10 +18,11 @@ Examples:
 
 
 @click.command(epilog=_EPILOG, context_settings=SETTINGS)
+@click.option("--clocks/--no-clocks", default=True, show_default=True, help="Compare ranks' clocks at start and end.")
 @program_options
-def command(program: Mapping[str, Any], report_options: ReportOptions) -> None:
+def command(clocks: bool, program: Mapping[str, Any], report_options: ReportOptions) -> None:
     """Run a training script and say where the time of communication goes, and who makes whom wait.
 
     When the ranks stop moving, say why.
     """
-    go("profile-comm", program, {}, report_options)
+    go("profile-comm", program, {"comm": {"clocks": clocks}}, report_options)

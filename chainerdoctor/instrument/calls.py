@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-import time
 import zlib
 from types import ModuleType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from chainerdoctor.instrument.clocks import now_ns
 from chainerdoctor.instrument.imports import when_imported
 from chainerdoctor.instrument.places import caller, place_of
 from chainerdoctor.instrument.training import PHASES, Training
@@ -54,7 +54,7 @@ _MARK = "_chainerdoctor_calls"
 
 
 class Call:
-    """One call; times are ``time.perf_counter_ns()``. ``comm`` is ChainerMN's communicator, ``stream`` a CUDA stream."""
+    """One call; times are :func:`now_ns`. ``comm`` is ChainerMN's communicator, ``stream`` a CUDA stream."""
 
     __slots__ = (
         "begun_ns", "comm", "communicator", "dtype", "ended_ns", "failed", "index", "iteration", "lacking", "number",
@@ -181,7 +181,7 @@ class Calls:
         finally:
             self._inside.now = False
             if call is not None:
-                call.ended_ns = time.perf_counter_ns()
+                call.ended_ns = now_ns()
                 self._training.tell(self.on_end, call)
 
     def _begin(self, operation: str, comm: Any, name: Optional[str], args: Any, kwargs: Dict[str, Any]) -> Call:
@@ -204,7 +204,7 @@ class Calls:
         else:
             _measure_arrays(call, operation, args, kwargs)
         self._training.tell(self.on_begin, call)
-        call.begun_ns = time.perf_counter_ns()
+        call.begun_ns = now_ns()
         return call
 
     def _count(self, *key: str) -> int:

@@ -19,7 +19,7 @@ from chainerdoctor.instrument.training import Training
 from chainerdoctor.launch.identity import identity
 
 #: Instruments: each is a module of this package with ``instrument(recording, options) -> Instrument``.
-INSTRUMENTS: Tuple[str, ...] = ("stall",)
+INSTRUMENTS: Tuple[str, ...] = ("stall", "comm")
 #: Packages whose versions a capture tells.
 _PACKAGES = ("chainer", "chainermn", "cupy", "numpy")
 
