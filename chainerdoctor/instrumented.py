@@ -237,6 +237,21 @@ def report_on_run(
     )
 
 
+def trace_of_run(folder: Path) -> str:
+    """A run's calls as a trace (JSON text).
+
+    Raises:
+        RunError: there is no run, or no communication was timed in it.
+    """
+    from chainerdoctor.captures.trace import trace_of
+    from chainerdoctor.instrument.comm import CALLS_NAME
+
+    run = read_run(folder)
+    if not any(CALLS_NAME in rank.capture.packed for rank in run.ranks):
+        raise RunError(f"{folder}: no communication was timed; record it with chainerdoctor profile-comm")
+    return trace_of(run)
+
+
 def run_rules() -> Tuple[Rule, ...]:
     """Every rule: those whose facts no instrument recorded have nothing to look at."""
     return all_rules()

@@ -9,7 +9,7 @@ from typing import Dict, Iterator, List, Optional, Set, Tuple
 from chainerdoctor.captures import RankCapture, Run, number
 from chainerdoctor.captures.meetings import Clock, Meeting, TimedCall, clocks, meetings, timed_calls
 from chainerdoctor.facts import Fact
-from chainerdoctor.facts.comm import RankClock, CommunicationTime, Lateness, Scaling
+from chainerdoctor.facts.comm import CommunicationTime, Lateness, RankClock, Scaling
 from chainerdoctor.instrument.comm import CALLS_NAME
 from chainerdoctor.snapshot import Sighting
 

@@ -20,6 +20,9 @@ from chainerdoctor.instrument.training import PHASES
 #: microseconds spent in each phase since the last call.
 RECORD = struct.Struct("<HHHHBxxxIIiqqq8I")
 CALLS_NAME = "comm-calls"
+#: A phase that begins, and when (ns).
+PHASE_RECORD = struct.Struct("<Bq")
+PHASES_NAME = "comm-phases"
 _FLUSH_AT = 512 * RECORD.size
 #: In a Call's peer for what is no message between two ranks.
 NO_PEER = -1
@@ -37,6 +40,7 @@ class _Comm:
         self._spool = recording.spool
         self._names: Dict[str, int] = {}
         self._rows = bytearray()
+        self._phases = bytearray()
         self._count = 0
         self._spent_ns = [0] * len(PHASES)
         self._since_ns = now_ns()
@@ -62,6 +66,7 @@ class _Comm:
         now = now_ns()
         self._spent_ns[old] += now - self._since_ns
         self._since_ns = now
+        self._phases += PHASE_RECORD.pack(new, now)
 
     def _begins(self, call: Call) -> None:
         now = now_ns()
@@ -107,6 +112,9 @@ class _Comm:
         rows, self._rows = bytes(self._rows), bytearray()
         if rows:
             self._spool.tell_packed(CALLS_NAME, rows)
+        phases, self._phases = bytes(self._phases), bytearray()
+        if phases:
+            self._spool.tell_packed(PHASES_NAME, phases)
 
     def _communicator(self, comm: Any, name: str) -> None:
         if self._clocks and self._ping_pong is None and comm.mpi_comm.Get_size() == self._recording.size > 1:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Dict, List, Tuple
 
-from chainerdoctor.facts.comm import RankClock, CommunicationTime, Lateness, Scaling
+from chainerdoctor.facts.comm import CommunicationTime, Lateness, RankClock, Scaling
 from chainerdoctor.facts.run import PhaseTimes
 from chainerdoctor.findings import Table
+from chainerdoctor.predictions import predictions
 from chainerdoctor.snapshot import Snapshot
 
 #: Letters of the picture, in the order in which an iteration goes through them.
@@ -44,25 +45,6 @@ def communication_tables(snapshot: Snapshot) -> Tuple[Table, ...]:
     return tuple(made)
 
 
-def predictions(scaling: Scaling) -> Dict[str, Tuple[float, float]]:
-    """Seconds per iteration and efficiency that a change would give at best: fp16 halves what is sent as float32; double
-    buffering runs the exchange beside the computing; a batch of twice the size computes twice as long and sends the same.
-    """
-    made: Dict[str, Tuple[float, float]] = {}
-    compute, transfer = scaling.compute_s, scaling.transfer_s
-    rest = scaling.iteration_s - transfer
-
-    def told(name: str, iteration_s: float, compute_s: float) -> None:
-        made[name] = (iteration_s, min(1.0, compute_s / iteration_s) if iteration_s > 0 else 1.0)
-
-    if not scaling.asynchronous:
-        if scaling.dtype == "float32":
-            told("float16 communication", rest + transfer / 2, compute)
-        told("double buffering", max(rest, scaling.waiting_s + transfer), compute)
-        told("batches of twice the size", rest + compute + transfer, 2 * compute)
-    return made
-
-
 def _scaling(scaling: Scaling) -> Table:
     share = (scaling.waiting_s + scaling.transfer_s) / scaling.iteration_s if scaling.iteration_s else 0.0
     rows = [
@@ -77,8 +59,8 @@ def _scaling(scaling: Scaling) -> Table:
         rows.append((f"at best with {name}", _ms(iteration_s), f"efficiency {_percent(efficiency)}"))
     bandwidth = "" if scaling.busbw_gbs is None else f", busbw {scaling.busbw_gbs:.3g} GB/s"
     title = (
-        f"An iteration on {scaling.ranks} ranks, mean of {scaling.iterations}; efficiency {_percent(scaling.efficiency)}, "
-        f"{scaling.size_bytes:,} bytes of {scaling.dtype} a rank{bandwidth}"
+        f"A mean iteration on {scaling.ranks} ranks, efficiency {_percent(scaling.efficiency)}; "
+        f"{scaling.size_bytes:,} bytes of {scaling.dtype}{bandwidth}"
     )
     return Table(title, ("part", "ms", "share"), tuple(rows))
 
@@ -91,8 +73,10 @@ def _ledger(snapshot: Snapshot) -> Table:
         main = ", ".join(f"{name} {seconds:.3f}" for name, seconds in phases if seconds >= 0.05 * late.late_s)
         each = late.late_s / late.iterations if late.iterations else 0.0
         rows.append((str(seen.rank), f"{late.cost_s:.3f}", f"{late.late_s:.3f}", _ms(each), main))
-    columns = ("rank", "cost the others s", "late s", "late ms/iteration", "by phase s")
-    return Table("Who made the others wait", columns, tuple(rows))
+    columns = ("rank", "cost s", "late s", "ms/iteration", "in s")
+    return Table(
+        "Who made the others wait: seconds that it cost them, and for how long it was missed", columns, tuple(rows)
+    )
 
 
 def _operations(snapshot: Snapshot) -> Table:
