@@ -125,7 +125,18 @@ class HeatMap:
     unit: str
 
 
-Chart = Union[LineChart, HeatMap]
+@dataclass(frozen=True)
+class BarChart:
+    """One bar a row, stacked from parts: ``values[row][part]`` in ``unit``, none below 0."""
+
+    title: str
+    rows: Tuple[str, ...]
+    parts: Tuple[str, ...]
+    values: Tuple[Tuple[float, ...], ...]
+    unit: str
+
+
+Chart = Union[LineChart, HeatMap, BarChart]
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,15 @@ from chainerdoctor.captures.gradient_map import norm_map
 from chainerdoctor.facts.run import ProgramEnd, ProgramRun
 from chainerdoctor.findings import Report
 from chainerdoctor.instrument.recording import capture_path, manifest_of, write_manifest
+from chainerdoctor.instrument.stall import VERDICT
 from chainerdoctor.judging import report_on
+from chainerdoctor.launch.deaths import Deaths
 from chainerdoctor.launch.hosts import Slots
 from chainerdoctor.launch.identity import identity
 from chainerdoctor.launch.join import job_key
 from chainerdoctor.launch.launchers import plan
 from chainerdoctor.report import gradients
+from chainerdoctor.report.communication import communication_charts, communication_tables
 from chainerdoctor.rules import Rule, all_rules, selected
 from chainerdoctor.snapshot import Snapshot
 
@@ -92,9 +95,14 @@ def record(wish: Wish) -> Recorded:
         _amend(folder, ranks=launch.ranks, launcher=launch.launcher)
         if len(launch.commands) > 1:
             raise RunError(f"--launcher {wish.launcher} has no MPI: take mpiexec or slurm to run several ranks")
-    code = _run_to_end(command, environment)
+    with Deaths(folder):
+        code, interrupted = _run_to_end(command, environment)
     if wish.ranks is None and not wish.hosts:
         _amend(folder, codes={"0": code})
+    if interrupted:
+        _amend(folder, interrupted=True)
+    if _ended_for_a_stall(folder):
+        code = 1  # a launcher may say another number for processes that it had to end
     return Recorded(folder, code if code >= 0 else 128 - code)
 
 
@@ -136,25 +144,38 @@ def _amend(folder: Path, **more: Any) -> None:
         write_manifest(folder, {**manifest_of(folder), **more})
 
 
-def _run_to_end(command: Tuple[str, ...], environment: Mapping[str, str]) -> int:
-    with _signals_for_the_program() as forward_to:
+def _ended_for_a_stall(folder: Path) -> bool:
+    try:
+        return json.loads((folder / VERDICT).read_text(encoding="utf-8")).get("aborted") is True
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _run_to_end(command: Tuple[str, ...], environment: Mapping[str, str]) -> Tuple[int, bool]:
+    """The exit code as Popen gives it, and whether a signal came for the program."""
+    with _signals_for_the_program() as (forward_to, came):
         child = subprocess.Popen(command, env=dict(environment), close_fds=False)
         forward_to.append(child.pid)
-        return child.wait()
+        return child.wait(), bool(came)
 
 
 @contextlib.contextmanager
-def _signals_for_the_program() -> Iterator[List[int]]:
-    """Ctrl-C reaches the program by the terminal itself; SIGTERM is passed on. This process stays, to report."""
+def _signals_for_the_program() -> Iterator[Tuple[List[int], List[int]]]:
+    """Ctrl-C reaches the program by the terminal itself; SIGTERM is passed on. This process stays, to report.
+
+    Gives the list of processes to pass signals on to, and the list of signals that came.
+    """
     children: List[int] = []
+    came: List[int] = []
 
     def pass_on(number: int, frame: Optional[FrameType]) -> None:
+        came.append(number)
         for pid in children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
     handlers: Dict[int, Callable[[int, Optional[FrameType]], None]] = {
-        signal.SIGINT: lambda number, frame: None,
+        signal.SIGINT: lambda number, frame: came.append(number),
         signal.SIGTERM: pass_on,
     }
     before = {}
@@ -162,7 +183,7 @@ def _signals_for_the_program() -> Iterator[List[int]]:
         if signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, handler)
     try:
-        yield children
+        yield children, came
     finally:
         for number, old in before.items():
             signal.signal(number, old)
@@ -198,11 +219,26 @@ def report_on_run(
     report = report_on(seen, selected(run_rules(), select, ignore), seen.command, _checked(seen, run.size))
     shown = dataclasses.replace(
         report,
-        tables=gradients.tables_of(seen),
-        charts=(*gradients.charts_of(seen), *filter(None, [norm_map(run)])),
+        tables=(*gradients.tables_of(seen), *communication_tables(seen)),
+        charts=(*gradients.charts_of(seen), *filter(None, [norm_map(run)]), *communication_charts(seen)),
         notes=(*report.notes, f"The run is in {folder} (chainerdoctor report)."),
     )
     return seen, shown
+
+
+def trace_of_run(folder: Path) -> str:
+    """A run's calls as a trace (JSON text).
+
+    Raises:
+        RunError: there is no run, or no communication was timed in it.
+    """
+    from chainerdoctor.captures.trace import trace_of
+    from chainerdoctor.instrument.comm import CALLS_NAME
+
+    run = read_run(folder)
+    if not any(CALLS_NAME in rank.capture.packed for rank in run.ranks):
+        raise RunError(f"{folder}: no communication was timed; record it with chainerdoctor profile-comm")
+    return trace_of(run)
 
 
 def run_rules() -> Tuple[Rule, ...]:

@@ -89,9 +89,9 @@ def read_run(folder: Path) -> Run:
 
 def snapshot_of(run: Run) -> Snapshot:
     """Everything that the captures tell, by every analysis."""
-    from chainerdoctor.captures import gradients, timeline
+    from chainerdoctor.captures import comm, gradients, stall, timeline
 
-    analyses: Tuple[Analysis, ...] = (timeline.facts, gradients.facts)
+    analyses: Tuple[Analysis, ...] = (timeline.facts, gradients.facts, stall.facts, comm.facts)
     sightings: List[Sighting[Fact]] = []
     for analysis in analyses:
         sightings += analysis(run)

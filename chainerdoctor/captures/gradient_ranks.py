@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from chainerdoctor.captures import Run, number
 from chainerdoctor.facts.gradients import RankComparison
+from chainerdoctor.instrument.spool import Capture
 
 #: Rounding of one float32 addition, relative (IEEE 754: half of 2⁻²³).
 _FLOAT32_EPS = 2.0**-24
@@ -16,11 +17,40 @@ _NORM_TOLERANCE = 1e-5
 
 
 def comparisons(run: Run) -> Iterator[RankComparison]:
-    """Every comparison that the captures allow."""
-    exchanged = any(each.capture.last("exchange") is not None for each in run.ranks)
-    by_rank = {each.rank: each.capture for each in run.ranks}
-    if len(by_rank) < 2:
-        return
+    """Every comparison that the captures allow, of each group of ranks that train the same model."""
+    captures = {each.rank: each.capture for each in run.ranks}
+    for ranks, exchanged in _replicas(captures):
+        yield from _compared({rank: captures[rank] for rank in ranks}, exchanged)
+
+
+def _replicas(captures: Dict[int, Capture]) -> List[Tuple[List[int], bool]]:
+    """Ranks that should hold the same model, and whether they exchanged gradients.
+
+    Those that did are told apart by the communicator that they exchanged over: beside data parallelism there may be other
+    parts of the model on other ranks. Of those that did not, ranks with the same parameters are taken for replicas that
+    train alone, unless arrays went from rank to rank: then they are parts of one model.
+    """
+    groups: Dict[Tuple[Any, ...], List[int]] = {}
+    exchanged = any(capture.last("exchange") is not None for capture in captures.values())
+    if not exchanged and any(capture.last("model_parallel") is not None for capture in captures.values()):
+        return []
+    for rank, capture in sorted(captures.items()):
+        record = capture.last("exchange")
+        over = None if record is None else record.get("ranks")
+        if not exchanged:
+            key: Tuple[Any, ...] = ("alone", *_names(capture))
+        else:
+            key = ("exchange", *over) if isinstance(over, list) else ("exchange",)
+        groups.setdefault(key, []).append(rank)
+    if exchanged:
+        # A rank whose capture ends before its first exchange belongs to the group that names it.
+        for rank in groups.pop(("exchange",), []):
+            home = next((key for key in groups if rank in key), ("exchange",))
+            groups.setdefault(home, []).append(rank)
+    return [(sorted(ranks), exchanged) for ranks in groups.values() if len(ranks) > 1]
+
+
+def _compared(by_rank: Dict[int, Capture], exchanged: bool) -> Iterator[RankComparison]:
     steps = {rank: _by_step(capture.all("exchanged")) for rank, capture in by_rank.items()}
     prints = {
         rank: {int(number(each, "n")): each.get("parameters") for each in capture.all("fingerprints")}
@@ -43,7 +73,7 @@ def _by_step(records: List[Dict[str, Any]]) -> Dict[int, Dict[str, Any]]:
     return {int(number(each, "n")): each for each in records}
 
 
-def _names(capture: Any) -> List[str]:
+def _names(capture: Capture) -> List[str]:
     tables = capture.all("parameters")
     names = tables[-1].get("names") if tables else None
     return [str(each) for each in names] if isinstance(names, list) else []
@@ -136,7 +166,7 @@ def _scales(steps: Dict[int, Dict[int, Dict[str, Any]]]) -> RankComparison:
     return _made("scale", len(common), True)
 
 
-def _initialised(by_rank: Dict[int, Any], exchanged: bool) -> RankComparison:
+def _initialised(by_rank: Dict[int, Capture], exchanged: bool) -> RankComparison:
     """Lazily initialised links: which parameters had a shape, in the rank's last word on them."""
     told: Dict[int, List[str]] = {}
     for rank, capture in by_rank.items():
@@ -151,7 +181,7 @@ def _initialised(by_rank: Dict[int, Any], exchanged: bool) -> RankComparison:
     return _made("initialised", len(told), exchanged)
 
 
-def _iterations(by_rank: Dict[int, Any], exchanged: bool) -> RankComparison:
+def _iterations(by_rank: Dict[int, Capture], exchanged: bool) -> RankComparison:
     ends = {rank: capture.last("end") for rank, capture in by_rank.items()}
     done = {
         rank: int(number(end, "iterations"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Mapping, Optional, Tuple
+import re
+from typing import Any, Callable, ClassVar, Dict, Mapping, Optional, Tuple
 
 import click
 
@@ -13,8 +14,25 @@ from chainerdoctor.cli.options import ReportOptions, report_options
 SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
+class Seconds(click.ParamType):  # type: ignore[type-arg]
+    """A duration such as ``90``, ``60s``, ``2m`` or ``1h``; the command gets seconds."""
+
+    name = "duration"
+    _UNITS: ClassVar[Dict[str, float]] = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+    def convert(self, value: Any, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> float:
+        """Seconds; fails on what is no duration."""
+        if isinstance(value, (int, float)):
+            return float(value)
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(value))
+        if found is None or found[2] not in self._UNITS:
+            self.fail(f"'{value}' is no duration, such as 60s or 2m", param, ctx)
+        return float(found[1]) * self._UNITS[found[2]]
+
+
 def program_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add ``-n --hosts --hostfile --launcher --out -m`` and the program; the command gets ``program`` (see :func:`go`)."""
+    """Add ``-n --hosts --hostfile --launcher --out --stall-timeout --on-stall -m`` and the
+    program; the command gets ``program`` (see :func:`go`)."""
 
     @click.option("-n", "ranks", type=click.IntRange(min=1), help="Start so many ranks by MPI [default: one process].")
     @click.option("--hosts", metavar="A,B:4", help="Hosts with their slots; they have to share the run's folder.")
@@ -23,6 +41,21 @@ def program_options(function: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option("--launcher", type=click.Choice(["auto", "mpiexec", "slurm"]), default="auto", show_default=True)
     @click.option("--out", type=click.Path(file_okay=False), help="Record in this folder, new or empty.")
+    @click.option(
+        "--stall-timeout",
+        "stall_timeout_s",
+        type=Seconds(),
+        default="60s",
+        show_default=True,
+        help="Say why, when several ranks have made no progress for so long; 0 to leave it.",
+    )
+    @click.option(
+        "--on-stall",
+        type=click.Choice(["report", "abort"]),
+        default="report",
+        show_default=True,
+        help="What else to do then: abort ends the program with exit code 1.",
+    )
     @click.option("-m", "module", metavar="MODULE", help="Run a module instead of a script, as python -m does.")
     @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="TRAIN.PY ARGS…")
     @report_options
@@ -34,6 +67,8 @@ def program_options(function: Callable[..., None]) -> Callable[..., None]:
         hostfile: Optional[str],
         launcher: str,
         out: Optional[str],
+        stall_timeout_s: float,
+        on_stall: str,
         module: Optional[str],
         words: Tuple[str, ...],
         **kwargs: Any,
@@ -49,6 +84,7 @@ def program_options(function: Callable[..., None]) -> Callable[..., None]:
             "ranks": ranks,
             "launcher": launcher,
             "out": out,
+            "stall": {"timeout_s": stall_timeout_s, "on_stall": on_stall},
         }
         function(*args, program={**program, "hosts": hosts, "hostfile": hostfile}, **kwargs)
 
@@ -71,8 +107,9 @@ def go(
 
     with usage_errors():
         placed = hosts_of(program["hosts"], program["hostfile"])
-        rest = {key: value for key, value in program.items() if key not in ("hosts", "hostfile")}
-        wish = Wish(command, instruments=instruments, hosts=placed, **rest)
+        rest = {key: value for key, value in program.items() if key not in ("hosts", "hostfile", "stall")}
+        watched = {"stall": program["stall"]} if program["stall"]["timeout_s"] > 0 else {}
+        wish = Wish(command, instruments={**instruments, **watched}, hosts=placed, **rest)
         if started_by_a_launcher():
             if wish.ranks is not None or placed:
                 raise click.UsageError(

@@ -7,6 +7,7 @@ the all-reduce are told every iteration anyway, and differ where gradients do.
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any, Dict, Iterable, List, Optional
 
@@ -62,7 +63,7 @@ class Agreement:
             return
         if not self._multi_node and self._training.gradient_exchanges:
             self._multi_node = True
-            self._spool.tell("exchange", {"n": number})
+            self._spool.tell("exchange", {"n": number, "ranks": _world_ranks(self._training.exchanged_over)})
         content: Dict[str, Any] = {"n": number, "norms": [each.hex() for each in norms]}
         scale = getattr(optimizer, "_loss_scale", None)
         content["scale"] = scale
@@ -90,6 +91,8 @@ class Agreement:
 
     def stop(self) -> None:
         """Tell what it cost."""
+        if self._training.model_parallel:
+            self._spool.tell("model_parallel", {})
         if self._size > 1:
             wall = time.monotonic() - self._began
             self._spool.tell("agreement_cost", {"s": self._cost_s, "of": wall})
@@ -102,6 +105,19 @@ class Agreement:
         while took_s > _SHARE * every * each:
             every *= 10
         return every - number % every
+
+
+def _world_ranks(communicator: Any) -> Optional[List[int]]:
+    """The ranks of an mpi4py communicator as COMM_WORLD counts them; ``None`` where that cannot be told."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or communicator is None:
+        return None
+    group, world = communicator.Get_group(), mpi.COMM_WORLD.Get_group()
+    try:
+        return [int(rank) for rank in mpi.Group.Translate_ranks(group, list(range(group.Get_size())), world)]
+    finally:
+        group.Free()
+        world.Free()
 
 
 def _json(value: Any) -> Any:

@@ -72,6 +72,8 @@ def _communicator_made(training: Training) -> Callable[[Method], Method]:
                 for name in GRADIENT_EXCHANGES:
                     around(kind, name, _exchange(training))
                 around(kind, "bcast_data", _phase(training, ALLREDUCE))
+                for name in ("send", "recv", "alltoall"):
+                    around(kind, name, _between_parts(training))
             original(self, *args, **kwargs)
 
         return __init__
@@ -130,9 +132,22 @@ def _exchange(training: Training) -> Callable[[Method], Method]:
     def make(original: Method) -> Method:
         def exchange(*args: Any, **kwargs: Any) -> Any:
             training.gradient_exchanges += 1
+            if training.exchanged_over is None:
+                training.exchanged_over = getattr(args[0], "mpi_comm", None)
             return original(*args, **kwargs)
 
         return phase(exchange)
+
+    return make
+
+
+def _between_parts(training: Training) -> Callable[[Method], Method]:
+    def make(original: Method) -> Method:
+        def message(*args: Any, **kwargs: Any) -> Any:
+            training.model_parallel = True
+            return original(*args, **kwargs)
+
+        return message
 
     return make
 

@@ -11,6 +11,7 @@ import sys
 from types import CodeType, ModuleType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from chainerdoctor.instrument.places import line_of
 from chainerdoctor.instrument.training import BACKWARD, Paths, Training, around
 
 #: On a FunctionNode: (link or None, code or None, offset of the instruction).
@@ -72,7 +73,7 @@ class Functions:
             if code.co_filename == outermost and frame.f_back is not None and code.co_name != "ran":
                 break
             if not code.co_filename.startswith((self._chainer_folder, _HERE)):
-                place = f"{code.co_filename}:{frame.f_lineno}"
+                place = f"{code.co_filename}:{line_of(frame)}"
             frame = frame.f_back  # type: ignore[assignment]
         return (self.paths.of(self._links[-1]) if self._links else "", place)
 

@@ -8,9 +8,9 @@ import os
 import socket
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from chainerdoctor import __version__
 from chainerdoctor.instrument.imports import when_imported
@@ -20,7 +20,7 @@ from chainerdoctor.instrument.training import StopTraining, Training
 from chainerdoctor.launch.identity import identity
 
 #: Instruments: each is a module of this package with ``instrument(recording, options) -> Instrument``.
-INSTRUMENTS: Tuple[str, ...] = ("gradients",)
+INSTRUMENTS: Tuple[str, ...] = ("gradients", "stall", "comm")
 #: Packages whose versions a capture tells.
 _PACKAGES = ("chainer", "chainermn", "cupy", "numpy")
 
@@ -35,6 +35,8 @@ class Recording:
     local_rank: int
     spool: Spool
     training: Training
+    #: Called with the last record when the program has come to its end by itself.
+    at_end: List[Callable[[Mapping[str, Any]], None]] = field(default_factory=list)
 
 
 def capture_path(folder: Path, rank: int) -> Path:
@@ -110,6 +112,7 @@ def tell_end(recording: Recording, ended: Ended) -> None:
         content["error"] = f"{type(error).__name__}: {error}"[:2000]
         content["place"] = _last_place(ended)
     recording.spool.tell("end", content, now=True)
+    recording.training.tell(recording.at_end, content)
     recording.spool.close()
 
 
@@ -118,8 +121,9 @@ def _last_place(ended: Ended) -> str:
     place, traceback = "", None if ended.exception is None else ended.exception.__traceback__
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        if "site-packages" not in file and not file.startswith(("<", sys.prefix, os.path.dirname(os.__file__))):
-            place = f"{file}:{traceback.tb_lineno}"
+        outside = "site-packages" in file or file.startswith(("<", sys.prefix, os.path.dirname(os.__file__)))
+        if not outside and os.path.exists(file):  # compiled modules name sources that are not here
+            place = f"{file}:{traceback.tb_lineno or traceback.tb_frame.f_code.co_firstlineno}"
         traceback = traceback.tb_next
     return place
 

@@ -152,7 +152,7 @@ def _without_our_frames(traceback: Optional[TracebackType]) -> Optional[Tracebac
         traceback = traceback.tb_next
     made: Optional[TracebackType] = None
     for each in reversed(kept):
-        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
+        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno or each.tb_frame.f_code.co_firstlineno)
     return made
 
 

@@ -62,6 +62,10 @@ class Training:
         self.on_iteration: List[Listener] = []
         #: How often gradients were exchanged with other ranks.
         self.gradient_exchanges = 0
+        #: The mpi4py communicator of the first exchange.
+        self.exchanged_over: Any = None
+        #: Whether this rank sent arrays to single ranks or received them, as parts of one model do.
+        self.model_parallel = False
         #: The main link of every optimizer that was set up, by the optimizer's number in order of their set-up.
         self.targets: List[Any] = []
         #: Chainer's own hooks, registered in every thread that trains.

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Iterable, List, Tuple
 
+#: Numbers beyond are on no axis, so that the arithmetic of its ends cannot overflow.
+_LARGEST, _SMALLEST = 1e300, 1e-300
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -17,8 +20,8 @@ class Axis:
     ticks: Tuple[Tuple[float, str], ...]
 
     def at(self, value: float) -> float:
-        """0 at the low end, 1 at the high one; NaN for what is not on the axis (not finite, or not above 0)."""
-        if not math.isfinite(value) or (self.log and value <= 0):
+        """0 at the low end, 1 at the high one; NaN for what no axis holds (not finite, or not above 0)."""
+        if not _can_show(value, self.log):
             return float("nan")
         if self.log:
             return (math.log10(value) - math.log10(self.low)) / (math.log10(self.high) - math.log10(self.low))
@@ -26,16 +29,21 @@ class Axis:
 
 
 def axis_of(values: Iterable[float], log: bool, most_ticks: int = 6) -> Axis:
-    """An axis that holds all values; without any, from 0 to 1 (1 to 10)."""
-    shown = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
+    """An axis that holds all finite values (above 0, if logarithmic); without any, from 0 to 1 (1 to 10)."""
+    shown = [value for value in values if _can_show(value, log)]
     if not shown:
         shown = [1.0, 10.0] if log else [0.0, 1.0]
     return _log_axis(min(shown), max(shown), most_ticks) if log else _linear_axis(min(shown), max(shown), most_ticks)
 
 
+def _can_show(value: float, log: bool) -> bool:
+    return (_SMALLEST if log else -_LARGEST) <= value <= _LARGEST
+
+
 def _linear_axis(low: float, high: float, most: int) -> Axis:
-    if high <= low:
-        room = abs(low) * 0.1 or 1.0
+    largest = max(abs(low), abs(high))
+    if high - low <= 1e-9 * largest or largest < _SMALLEST:
+        room = largest * 0.1 if largest >= _SMALLEST else 1.0
         low, high = low - room, high + room
     step = _nice((high - low) / max(1, most - 1))
     first, last = math.floor(low / step), math.ceil(high / step)

@@ -6,8 +6,8 @@ import math
 from html import escape
 from typing import Iterator, List, Optional, Sequence, Tuple
 
-from chainerdoctor.findings import Chart, HeatMap, LineChart, Series
-from chainerdoctor.report.axes import Axis, thinned
+from chainerdoctor.findings import BarChart, Chart, HeatMap, LineChart, Series
+from chainerdoctor.report.axes import Axis, axis_of, thinned
 from chainerdoctor.report.plain import one_line
 from chainerdoctor.report.text_chart import axes_of
 
@@ -22,6 +22,8 @@ SERIES_COLOURS = 8
 
 def as_svg(chart: Chart) -> str:
     """One ``<svg>`` element; scales to the width that it is given."""
+    if isinstance(chart, BarChart):
+        return _bar_chart(chart)
     return _heat_map(chart) if isinstance(chart, HeatMap) else _line_chart(chart)
 
 
@@ -44,7 +46,7 @@ def _label(x: float, y: float, text: str, anchor: str = "middle", more: str = ""
 
 def _line_chart(chart: LineChart) -> str:
     across, up = axes_of(chart)
-    parts = [_open(_WIDTH, _HEIGHT + _legend_height(chart), chart.title)]
+    parts = [_open(_WIDTH, _HEIGHT + _legend_height(len(chart.series)), chart.title)]
     parts += _grid(across, up)
     parts.append(_label((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6, chart.x_label))
     middle = (_TOP + _HEIGHT - _BOTTOM) / 2
@@ -53,10 +55,11 @@ def _line_chart(chart: LineChart) -> str:
         x = _x(across, mark)
         if x == x:
             parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}" class="mark"/>')
-            parts.append(_label(x, _TOP + 10, word, "end" if x > _WIDTH / 2 else "start"))
+            side, anchor = (-5, "end") if x > _WIDTH / 2 else (5, "start")
+            parts.append(_label(x + side, _TOP + 10, word, anchor))
     for number, series in enumerate(chart.series):
         parts += _series(series, number % SERIES_COLOURS, across, up)
-    parts += _legend(chart)
+    parts += _legend([each.name for each in chart.series], _HEIGHT)
     return "".join([*parts, "</svg>"])
 
 
@@ -112,19 +115,45 @@ def _runs(series: Series, across: Axis, up: Axis) -> List[List[_Point]]:
     return [run for run in runs if run]
 
 
-def _legend_height(chart: LineChart) -> int:
-    return 20 * -(-len(chart.series) // 3) if len(chart.series) > 1 else 0
+def _legend_height(names: int) -> int:
+    return 20 * -(-names // 3) if names > 1 else 0
 
 
-def _legend(chart: LineChart) -> Iterator[str]:
-    if len(chart.series) < 2:
-        return
-    for number, series in enumerate(chart.series):
-        x, y = _LEFT + (number % 3) * 215, _HEIGHT + 12 + 20 * (number // 3)
+def _legend(names: Sequence[str], top: float) -> Iterator[str]:
+    """Three names a line; one alone needs none."""
+    for number, text in enumerate(names if len(names) > 1 else ()):
+        x, y = _LEFT + (number % 3) * 215, top + 12 + 20 * (number // 3)
         colour = f"var(--series-{number % SERIES_COLOURS})"
         yield f'<rect x="{x}" y="{y - 8}" width="12" height="8" style="fill:{colour}"/>'
-        name = one_line(series.name)
+        name = one_line(text)
         yield _label(x + 18, y, name if len(name) <= 30 else name[:29] + "…", "start")
+
+
+def _bar_chart(chart: BarChart) -> str:
+    rows = thinned(len(chart.rows), _MOST_ROWS)
+    longest = max((sum(values) for values in chart.values), default=0.0)
+    across = axis_of([0.0, longest], log=False)
+    left = 12 + 6.4 * min(28, max((len(one_line(name)) for name in chart.rows), default=0))
+    scale = (_WIDTH - left - _RIGHT) / (longest or 1.0)
+    bottom = 8 + 22 * len(rows)
+    shown = [at for at in range(len(chart.parts)) if any(values[at] > 0 for values in chart.values)]
+    parts = [_open(_WIDTH, bottom + 44 + _legend_height(len(shown)), chart.title)]
+    for line, at in enumerate(rows):
+        y, x = 8 + 22 * line, left
+        parts.append(_label(left - 6, y + 13, one_line(chart.rows[at])[:28], "end"))
+        for number, part in enumerate(shown):
+            value = chart.values[at][part]
+            title = text_of(f"{chart.rows[at]}, {chart.parts[part]}: {value:.4g} {chart.unit}")
+            box = f'x="{x:.1f}" y="{y}" width="{value * scale:.1f}" height="17"'
+            colour = f"fill:var(--series-{number % SERIES_COLOURS})"
+            parts.append(f'<rect {box} style="{colour}"><title>{title}</title></rect>')
+            x += value * scale
+    for value, text in across.ticks:
+        if 0 <= value <= longest:
+            parts.append(_label(left + value * scale, bottom + 14, text))
+    parts.append(_label((left + _WIDTH - _RIGHT) / 2, bottom + 30, chart.unit))
+    parts += _legend([chart.parts[at] for at in shown], bottom + 32)
+    return "".join([*parts, "</svg>"])
 
 
 def _heat_map(chart: HeatMap) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import List, Optional, Sequence, Tuple
 
-from chainerdoctor.findings import Chart, HeatMap, LineChart
+from chainerdoctor.findings import BarChart, Chart, HeatMap, LineChart
 from chainerdoctor.report.axes import Axis, axis_of, byte_axis, bytes_text, thinned
 from chainerdoctor.report.plain import one_line
 
@@ -15,10 +16,13 @@ _LABEL = 9
 _SIGNS = "o+x*#@%&"
 _SHADES = " .:-=+*#%@"
 _MOST_ROWS = 24
+_NO_BREAK = "\u00a0"
 
 
 def as_text(chart: Chart) -> str:
     """The chart as lines of text."""
+    if isinstance(chart, BarChart):
+        return _bar_chart(chart)
     return _heat_map(chart) if isinstance(chart, HeatMap) else _line_chart(chart)
 
 
@@ -108,6 +112,34 @@ def _heat_map(chart: HeatMap) -> str:
         first, last = one_line(chart.columns[0]), one_line(chart.columns[-1])
         lines.append(" " * (width + 1) + first + last.rjust(max(1, len(columns) - len(first))))
     return "\n".join(lines)
+
+
+def _bar_chart(chart: BarChart) -> str:
+    totals = [sum(values) for values in chart.values]
+    longest = max(totals, default=0.0)
+    shown = [at for at in range(len(chart.parts)) if any(values[at] > 0 for values in chart.values)]
+    signs = _part_signs([chart.parts[at] for at in shown])
+    width = min(20, max((len(one_line(name)) for name in chart.rows), default=0))
+    lines = [f"{one_line(chart.title)} (the longest is {longest:.3g} {one_line(chart.unit)})"[:78]]
+    legend = [f"{sign} {one_line(chart.parts[at])}".replace(" ", _NO_BREAK) for sign, at in zip(signs, shown)]
+    lines += textwrap.wrap("  ".join(legend), 76)
+    for at in thinned(len(chart.rows), _MOST_ROWS):
+        text, end = "", 0.0
+        for sign, part in zip(signs, shown):
+            # The ends are rounded, not the parts, so that the sum does not drift.
+            end += chart.values[at][part] * _WIDTH / longest if longest else 0.0
+            text += sign * (round(end) - len(text))
+        lines.append(f"{one_line(chart.rows[at])[:width]:>{width}} |{text}")
+    return "\n".join(lines).replace(_NO_BREAK, " ")
+
+
+def _part_signs(parts: Sequence[str]) -> List[str]:
+    """A letter of each name that no other has; a digit where all its letters are taken."""
+    signs: List[str] = []
+    for number, part in enumerate(parts):
+        free = (letter for letter in part if letter.isascii() and letter.isalpha() and letter not in signs)
+        signs.append(next(free, str(number % 10)))
+    return signs
 
 
 def _shade(cell: Optional[float], low: float, high: float) -> str:

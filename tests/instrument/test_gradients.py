@@ -152,11 +152,11 @@ ON_RANKS = {
 }
 
 
-def findings(tmp_path: Path, name: str, *options: str) -> set:
+def findings(tmp_path: Path, name: str, *options: str, arguments: tuple = ()) -> set:
     command = [sys.executable, "-m", "chainerdoctor", "check-gradients", *options, "--out", str(tmp_path / "run")]
     report = tmp_path / "report.json"
     done = subprocess.run(
-        [*command, "--format", "json", "-o", str(report), str(SCRIPTS / f"{name}.py")],
+        [*command, "--format", "json", "-o", str(report), str(SCRIPTS / f"{name}.py"), *arguments],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -174,6 +174,12 @@ def test_sick_scripts_are_found_and_healthy_ones_are_not(tmp_path: Path, name: s
 @pytest.mark.parametrize("name", ON_RANKS)
 def test_ranks_are_compared(tmp_path: Path, name: str) -> None:
     assert findings(tmp_path, name, "-n", "2", "--across-ranks") == ON_RANKS[name]
+
+
+@pytest.mark.parametrize("ranks", ["2", "4"])
+@pytest.mark.parametrize("parts", [(), ("--same",)], ids=["unlike parts", "like parts"])
+def test_parts_of_one_model_are_not_taken_for_replicas(tmp_path: Path, ranks: str, parts: tuple) -> None:
+    assert findings(tmp_path, "healthy_model_parallel", "-n", ranks, "--across-ranks", arguments=parts) == set()
 
 
 @pytest.mark.parametrize("size", [1, 100, 4097, 1_000_000, 25_000_000])

@@ -119,7 +119,7 @@ def joined(tmp_path: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 def test_rank_0_reports_for_a_launcher_s_ranks(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
-    script.write_text("from mpi4py import MPI\nprint('hello', MPI.COMM_WORLD.rank, flush=True)\n")
+    script.write_text("from mpi4py import MPI\nprint(f'hello {MPI.COMM_WORLD.rank}', flush=True)\n")
     done = joined(tmp_path, str(script))
     assert done.returncode == 0, done.stderr
     assert sorted(line for line in done.stdout.splitlines() if line.startswith("hello")) == ["hello 0", "hello 1"]

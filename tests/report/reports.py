@@ -1,10 +1,25 @@
 """Reports to render in tests: healthy, sick, blind, and one whose every text is hostile."""
 
+import dataclasses
+from math import inf, nan
+
 from chainerdoctor.facts import Missing, Unknown
 from chainerdoctor.facts.host import OperatingSystem
 from chainerdoctor.facts.mpi import LauncherOutcome, MpiLibrary, RankOutcome
 from chainerdoctor.facts.stack import Distribution, Interpreter, PackageSurvey
-from chainerdoctor.findings import Evidence, Finding, Location, Report, Severity, Verdict
+from chainerdoctor.findings import (
+    BarChart,
+    Evidence,
+    Finding,
+    HeatMap,
+    LineChart,
+    Location,
+    Report,
+    Series,
+    Severity,
+    Table,
+    Verdict,
+)
 from chainerdoctor.judging import report_on
 from chainerdoctor.rules import all_rules, selected
 from chainerdoctor.snapshot import Sighting, Snapshot
@@ -66,9 +81,41 @@ def hostile() -> Report:
         Verdict("CD103", "memlock_limited", Severity.INFO, "crashed", HOSTILE, HOSTILE),
         Verdict("CD104", "clocks_apart", Severity.INFO, "skipped", HOSTILE, HOSTILE),
     )
-    return Report(
-        "chainerdoctor 0.1.0", HOSTILE, "0" * 12, "2026-01-01T00:00:00Z", verdicts, ((HOSTILE, HOSTILE),), (HOSTILE,)
+    charts = (
+        LineChart(HOSTILE, HOSTILE, HOSTILE, (Series(HOSTILE, (1, 2), (1, 2)),) * 2, marks=((1.0, HOSTILE),)),
+        HeatMap(HOSTILE, (HOSTILE,), (HOSTILE,), ((1.0,),), HOSTILE),
+        BarChart(HOSTILE, (HOSTILE,), (HOSTILE,), ((1.0,),), HOSTILE),
     )
+    return Report(
+        "chainerdoctor 0.1.0",
+        HOSTILE,
+        "0" * 12,
+        "2026-01-01T00:00:00Z",
+        verdicts,
+        ((HOSTILE, HOSTILE),),
+        (HOSTILE,),
+        (Table(HOSTILE, (HOSTILE,), ((HOSTILE,),)),),
+        charts,
+    )
+
+
+def measured() -> Report:
+    """A healthy report with a table and a chart of every kind, with gaps, zeros, infinities and nothing at all."""
+    iterations = tuple(range(1, 201))
+    norms = Series("gradient norm, rank 0", iterations, tuple(5.0 / i if i != 50 else nan for i in iterations))
+    bound = Series("bound", (1, 200), (4.0, 4.0), "dashed")
+    sizes = (4, 1024, 1048576)
+    charts = (
+        LineChart("Norms", "iteration", "norm", (norms, bound), log_y=True, marks=((50.0, "first NaN"),)),
+        LineChart("Times", "bytes", "s", (Series("all-reduce", sizes, (1e-5, 2e-5, 3e-3), "points"),), True, True),
+        LineChart("Nothing", "iteration", "norm", ()),
+        HeatMap("Layers", ("/fc1/W", "/fc2/W"), ("1", "2", "3"), ((1.0, nan, inf), (None, -inf, 0.5)), "log10"),
+        HeatMap("Nothing", (), (), (), "log10"),
+        BarChart("Iteration", ("rank 0", "rank 1"), ("forward", "waiting"), ((3.0, 1.0), (4.0, 0.0)), "ms"),
+        BarChart("Nothing", (), (), (), "ms"),
+    )
+    table = Table("Sweep", ("size B", "time s"), (("4", "0.00001"), ("1024", "0.00002")))
+    return dataclasses.replace(healthy(), tables=(table,), charts=charts)
 
 
 def many(count: int) -> Report:
@@ -85,4 +132,4 @@ def _report(entries) -> Report:
     return report
 
 
-ALL = {"healthy": healthy, "sick": sick, "blind": blind, "hostile": hostile}
+ALL = {"healthy": healthy, "sick": sick, "blind": blind, "hostile": hostile, "measured": measured}

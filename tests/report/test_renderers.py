@@ -7,16 +7,19 @@ import sys
 import unicodedata
 from pathlib import Path
 
+import html5lib
 import jsonschema
 import pytest
 import xmlschema
 from reports import ALL, hostile, many, sick
 
+from chainerdoctor.report.as_html import as_html
 from chainerdoctor.report.as_json import as_json, schema_text
 from chainerdoctor.report.as_junit import as_junit
 from chainerdoctor.report.as_markdown import as_markdown
 from chainerdoctor.report.as_sarif import as_sarif
 from chainerdoctor.report.as_terminal import as_terminal
+from chainerdoctor.report.svg import as_svg
 
 GOLDENS = Path(__file__).resolve().parent.parent.parent / "fixtures" / "reports"
 RENDERERS = {
@@ -25,10 +28,11 @@ RENDERERS = {
     "junit.xml": as_junit,
     "report.sarif": as_sarif,
     "report.md": as_markdown,
+    "report.html": as_html,
 }
 
 
-@pytest.mark.parametrize("case", ["healthy", "sick", "blind"])
+@pytest.mark.parametrize("case", ["healthy", "sick", "blind", "measured"])
 @pytest.mark.parametrize("name", RENDERERS)
 def test_golden(case: str, name: str, bless: bool) -> None:
     text = RENDERERS[name](ALL[case]())
@@ -94,6 +98,40 @@ def test_hostile_text_cannot_move_the_cursor_or_reorder(name: str) -> None:
     text = RENDERERS[name](hostile())
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
     text.encode("utf-8")
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_html_is_valid_and_asks_nothing_of_a_network(case: str) -> None:
+    text = as_html(ALL[case]())
+    document = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
+    for element in document.iter():
+        assert element.tag not in ("script", "link", "img", "iframe", "object", "base")
+        assert not {"src", "href", "xlink:href", "onload", "onclick"} & set(element.attrib)
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_html_holds_every_text_of_the_report() -> None:
+    page = html5lib.parse(as_html(sick()), namespaceHTMLElements=False)
+    words = " ".join("".join(page.itertext()).split())
+    for verdict in sick().found():
+        assert verdict.code in words
+        for finding in verdict.findings:
+            for text in (finding.where, finding.message, finding.remedy, *(each.seen for each in finding.evidence)):
+                assert " ".join(text.split()) in words
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_every_drawing_is_well_formed(case: str) -> None:
+    import xml.etree.ElementTree as ET
+
+    for chart in ALL[case]().charts:
+        drawing = ET.fromstring(as_svg(chart))
+        assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+        _, _, width, height = map(float, drawing.get("viewBox").split())
+        for element in drawing.iter():
+            for name, most in (("x", width), ("y", height), ("cx", width), ("cy", height)):
+                assert 0 <= float(element.get(name, 0)) <= most, ET.tostring(element)
 
 
 def test_markdown_shows_marks_instead_of_obeying() -> None:

@@ -7,6 +7,7 @@ from typing import Iterator, List
 
 from chainerdoctor.consensus import rank_list
 from chainerdoctor.facts.run import ProgramEnd
+from chainerdoctor.facts.stall import StallWatch, Whereabouts
 from chainerdoctor.findings import Evidence, Finding, Severity
 from chainerdoctor.rules import rule
 from chainerdoctor.snapshot import Sighting, Snapshot
@@ -24,6 +25,9 @@ def program_failed(snapshot: Snapshot) -> Iterator[Finding]:
     """
     bad = [seen for seen in snapshot.all(ProgramEnd) if seen.fact.how not in ("returned", "stopped") and seen.fact.code]
     bad += [seen for seen in snapshot.all(ProgramEnd) if seen.fact.how == "cut" and seen.fact.code is None]
+    if any(seen.fact.aborted for seen in snapshot.all(StallWatch)):
+        bad = [seen for seen in bad if seen.fact.how != "cut"]  # ended by the stall autopsy, which says why
+    first = {seen.rank for seen in snapshot.all(Whereabouts) if seen.fact.state == "died"}
     raised = [seen for seen in bad if seen.fact.how in ("raised", "exit", "cannot run")]
     # Where one rank raised, those that were cut are its victims.
     for seen in raised:
@@ -31,7 +35,8 @@ def program_failed(snapshot: Snapshot) -> Iterator[Finding]:
     stopped = any(seen.fact.how == "stopped" for seen in snapshot.all(ProgramEnd))
     if not raised and not stopped:
         for seen in bad:
-            yield _finding(seen, bad)
+            if not first or seen.rank in first:  # others were ended for it
+                yield _finding(seen, bad)
 
 
 def _finding(seen: Sighting[ProgramEnd], bad: List[Sighting[ProgramEnd]]) -> Finding:
