@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
@@ -30,6 +32,8 @@ def facts(run: Run) -> Iterator[Sighting[Fact]]:
         number(options, "timeout_s", 60.0), size, sentence if isinstance(sentence, str) else "", aborted, interrupted
     )
     yield Sighting("", None, "ring", 0.0, 0.0, watch)
+    ended_s = aborted_at(run)
+    rings = {rank: _before(ring, ended_s, watch.timeout_s) for rank, ring in rings.items()}
     died = [] if aborted or interrupted else _died(run, rings)
     last_s = max(number(ring.beat, "t") for ring in rings.values())
     for rank, ring in sorted(rings.items()):
@@ -37,6 +41,26 @@ def facts(run: Run) -> Iterator[Sighting[Fact]]:
         quiet_s = last_s - number(ring.beat, "t")
         seen = whereabouts(ring, 0.0, rank in died, quiet_s if quiet_s > FROZEN_S / 2 else 0.0)
         yield Sighting(node if isinstance(node, str) else "", rank, "ring", 0.0, 0.0, seen)
+
+
+def aborted_at(run: Run) -> float:
+    """When the autopsy ended the program (seconds since the epoch); infinity where it did not."""
+    verdict = _object(run, VERDICT)
+    return number(verdict, "t", math.inf) if verdict.get("aborted") is True else math.inf
+
+
+def _before(ring: RingContent, ended_s: float, timeout_s: float) -> RingContent:
+    """The ring as the verdict met it: a call that fails once other ranks have been ended is none of the cause.
+
+    When that call began is not kept; the verdict says that it had lasted for the timeout.
+    """
+    if ring.end is None or number(ring.end, "t") <= ended_s:
+        return ring
+    last = ring.calls[-1] if ring.calls else {}
+    began_ns = int(number(ring.beat, "mono") - timeout_s * 1e9)
+    return dataclasses.replace(
+        ring, end=None, inside=last or None, inside_number=int(number(last, "n")), changed_ns=began_ns
+    )
 
 
 def _rings(run: Run) -> Dict[int, RingContent]:

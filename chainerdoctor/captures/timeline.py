@@ -6,6 +6,7 @@ import statistics
 from typing import Any, Dict, Iterator, List
 
 from chainerdoctor.captures import RankCapture, Run, number
+from chainerdoctor.captures.stall import aborted_at
 from chainerdoctor.facts import Fact
 from chainerdoctor.facts.run import CaptureState, PhaseTimes, ProgramEnd, ProgramRun
 from chainerdoctor.instrument.training import PHASES
@@ -44,7 +45,7 @@ def _end(run: Run, rank: RankCapture) -> ProgramEnd:
     capture = rank.capture
     begin, end = capture.last("begin"), capture.last("end")
     last_s = max((number(record, "t") for record in capture.records), default=0.0) - number(begin, "t")
-    if end is None:
+    if end is None or number(end, "t") > aborted_at(run):
         done = max((int(number(each, "n")) for each in capture.all("iteration")), default=0)
         codes = run.manifest.get("codes")
         code = codes.get(str(rank.rank)) if isinstance(codes, dict) else None

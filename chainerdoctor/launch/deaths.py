@@ -59,6 +59,7 @@ class Deaths:
             os.close(handle)
 
     def _find(self) -> None:
+        gone: List[int] = []
         for path in self._folder.glob("rank-*.ring"):
             with contextlib.suppress(OSError, ValueError):
                 rank = int(path.stem.partition("-")[2])
@@ -69,7 +70,11 @@ class Deaths:
                     continue
                 pid = self._pids[rank] = int(head["pid"])
                 if hasattr(os, "pidfd_open"):
-                    self._handles[rank] = os.pidfd_open(pid)
+                    try:
+                        self._handles[rank] = os.pidfd_open(pid)
+                    except ProcessLookupError:  # it came and went between two looks
+                        gone.append(rank)
+        self.order += [gone] if gone else []
 
     def _wait(self) -> None:
         if not self._handles:

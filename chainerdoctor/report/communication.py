@@ -37,11 +37,12 @@ def communication_tables(snapshot: Snapshot) -> Tuple[Table, ...]:
 
 
 def _scaling(scaling: Scaling) -> Table:
-    share = (scaling.waiting_s + scaling.transfer_s) / scaling.iteration_s if scaling.iteration_s else 0.0
+    exchange_s = scaling.waiting_s + scaling.transfer_s
+    share = exchange_s / scaling.iteration_s if scaling.iteration_s else 0.0
     rows = [
         ("iteration", _ms(scaling.iteration_s), "100 %"),
         ("computing", _ms(scaling.compute_s), _percent(scaling.efficiency)),
-        ("gradient exchange" + (" (beside it)" if scaling.asynchronous else ""), "", _percent(share)),
+        ("gradient exchange" + (" (beside it)" if scaling.asynchronous else ""), _ms(exchange_s), _percent(share)),
         ("  waiting for late ranks", _ms(scaling.waiting_s), _of(scaling.waiting_s, scaling)),
         ("  transfer", _ms(scaling.transfer_s), _of(scaling.transfer_s, scaling)),
         ("other communication", _ms(scaling.other_communication_s), _of(scaling.other_communication_s, scaling)),
@@ -60,14 +61,12 @@ def _ledger(snapshot: Snapshot) -> Table:
     rows = []
     for seen in sorted(snapshot.all(Lateness), key=lambda each: -each.fact.cost_s):
         late = seen.fact
-        phases = sorted(late.phases_s.items(), key=lambda item: -item[1])[:3]
+        phases = sorted(late.phases_s.items(), key=lambda item: -item[1])[:2]
         main = ", ".join(f"{name} {seconds:.3f}" for name, seconds in phases if seconds >= 0.05 * late.late_s)
         each = late.late_s / late.iterations if late.iterations else 0.0
         rows.append((str(seen.rank), f"{late.cost_s:.3f}", f"{late.late_s:.3f}", _ms(each), main))
     columns = ("rank", "cost s", "late s", "ms/iteration", "in s")
-    return Table(
-        "Who made the others wait: seconds that it cost them, and for how long it was missed", columns, tuple(rows)
-    )
+    return Table("Who made the others wait: seconds that it cost them, for how long it was late", columns, tuple(rows))
 
 
 def _operations(snapshot: Snapshot) -> Table:
@@ -90,8 +89,8 @@ def _operations(snapshot: Snapshot) -> Table:
                 f"{sum(fact.transfer_s for fact in each):.3f}",
             )
         )
-    columns = ("operation", "at", "calls", "bytes", "waiting s", "transfer s")
-    return Table("Communication, sums over ranks", columns, tuple(rows))
+    columns = ("operation", "at", "calls", "bytes", "waiting", "transfer")
+    return Table("Communication, seconds summed over ranks", columns, tuple(rows))
 
 
 def communication_charts(snapshot: Snapshot) -> Tuple[BarChart, ...]:

@@ -1,5 +1,6 @@
 """Who made whom wait: delays of known length on real ranks, and meetings worked out by hand."""
 
+import json
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from chainerdoctor.captures.meetings import Clock, Meeting, TimedCall, meetings, members
 from chainerdoctor.facts.comm import CommunicationTime, Lateness, RankClock, Scaling
 from chainerdoctor.instrument.training import PHASES
-from chainerdoctor.instrumented import report_on_run
+from chainerdoctor.instrumented import report_on_run, trace_of_run
 from chainerdoctor.predictions import predictions
 from chainerdoctor.snapshot import Snapshot
 
@@ -131,6 +132,32 @@ def test_a_delay_is_blamed_on_its_rank_and_phase(tmp_path: Path, phase: str, ran
     (exchange,) = [each.fact for each in seen.all(CommunicationTime) if each.rank == rank]
     # Nine parameters of float32: 8 times 4 weights and 4 biases.
     assert (exchange.calls, exchange.size_bytes, exchange.unmatched) == (39, 144, 0)
+    if phase == "data":
+        assert_trace(json.loads(trace_of_run(tmp_path / "run"))["traceEvents"], seen, rank)
+
+
+def assert_trace(events: list, seen: Snapshot, rank: int) -> None:
+    """The trace has the report's numbers, and an arrow from the late rank to each that waited."""
+    exchanges = [
+        each
+        for each in events
+        if each["ph"] == "X" and each["name"] == "multi_node_mean_grad" and each["args"]["iteration"] >= 2
+    ]
+    waiting_s = sum(each["args"]["waiting_us"] for each in exchanges) / 1e6
+    assert waiting_s == pytest.approx(sum(each.fact.waiting_s for each in seen.all(CommunicationTime)))
+    tails = {each["id"]: each for each in events if each["ph"] == "s"}
+    heads = {each["id"]: each for each in events if each["ph"] == "f"}
+    assert tails.keys() == heads.keys()
+    assert len([each for each in tails.values() if each["pid"] == rank + 1]) >= 3 * 39
+    for number, tail in tails.items():
+        head = heads[number]
+        assert tail["ts"] < head["ts"]  # Perfetto drops others
+        for end in (tail, head):
+            assert any(
+                each["pid"] == end["pid"] and each["ts"] <= end["ts"] < each["ts"] + each["dur"]
+                for each in events
+                if each["ph"] == "X" and each["tid"] == end["tid"]
+            )
 
 
 @needs_chainer
